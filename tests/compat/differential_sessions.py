@@ -460,7 +460,7 @@ class Planner:
                                   (b"TYPE", b"normal", b"ID", Id(name)), (b"ID", Id("K"))))
                 yield Batch("K", [(b"CLIENT", b"KILL", *kill)], "marker")
                 yield Batch(name, [(b"PING",)], "marker")
-            if words.chance(0.1):
+            if turn == 0 or words.chance(0.1):
                 first = words.plain()
                 if first[0].upper().startswith(WAITING):
                     first = (b"PING",)

@@ -19,7 +19,7 @@ from lanes import Lanes
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BASE = ROOT / "build/base"
 OPEN_SEEDS = ROOT / "tests/open_seeds.txt"
-COPIED = ("build/asan", "build/units", "build/generated", "build/commit", "build/redis-server")
+COPIED = ("build/asan", "build/units", "build/generated", "build/commit", "build/flags", "build/redis-server")
 # The failed seed in the output of a simulation or of the differential test, and the fault.
 FAULT = re.compile(r"^(?:redlock simulation: seed (\d+):|(?:  logged: )?seed (\d+) fails[,:]"
                    r"|FAILED difference.*--session (\d+),) *(.*)$", re.MULTILINE)

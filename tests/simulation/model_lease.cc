@@ -54,6 +54,7 @@ Model::Reply Model::lease_grant(Caller& caller, const Args& args) {
   lease.deadline = now_.mono + DurationMs{*ttl_ms};
   std::vector<KeyId> ids;
   for (const std::string& key : lease.keys) ids.push_back(caller.key(key));
+  undetermined_ = undetermined_ || tokens_.lead(ids, now_.wall_us) == TokenBook::Lead::kUndetermined;
   lease.token = tokens_.granted(ids, 0);
   for (size_t at = 4; at < args.size(); at += 2) {
     const KeyId key = caller.key(args[at]);

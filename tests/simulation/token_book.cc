@@ -1,6 +1,8 @@
 // Checks the bounds of fencing tokens once they are known.
 #include "token_book.h"
 
+#include <algorithm>
+
 namespace holdfast::simulation {
 
 TokenRef TokenBook::granted(const std::vector<KeyId>& keys, uint64_t hint) {
@@ -20,9 +22,28 @@ TokenBook::Lead TokenBook::lead(const std::string& key, uint64_t wanted, int64_t
                                 bool fence) const {
   if (wanted > kLastNamedToken) return Lead::kTooFar;
   const uint64_t most = std::max(static_cast<uint64_t>(wall_us), floor_) + max_lead_us_;
-  if (fence || wanted <= std::max(most, counter(key) + 1)) return Lead::kFine;
+  if (fence || wanted <= std::max(most, counter(key) + 1)) {
+    return may_need_room(key, wanted, wall_us) ? Lead::kUndetermined : Lead::kFine;
+  }
   if (wanted > std::max(most, largest_ + 1) && events_.empty()) return Lead::kTooFar;
   return Lead::kUndetermined;
+}
+
+TokenBook::Lead TokenBook::lead(const std::vector<KeyId>& keys, int64_t wall_us) const {
+  uint64_t token = 0;
+  for (const KeyId& key : keys) token = std::max(token, counter(key.second) + 1);
+  const bool refused = keys.size() > 1 && std::ranges::any_of(keys, [&](const KeyId& key) {
+                         return may_need_room(key.second, token, wall_us);
+                       });
+  return refused ? Lead::kUndetermined : Lead::kFine;
+}
+
+// Whether the token may be so far ahead of the clock that the key needs a counter of its own, which a long
+// key cannot have. The engine then refuses the token.
+bool TokenBook::may_need_room(const std::string& key, uint64_t token, int64_t wall_us) const {
+  const uint64_t near =
+      static_cast<uint64_t>(wall_us) + std::min<uint64_t>(max_lead_us_ / 2, 3'600'000'000);
+  return key.size() > Tokens::kMaxAheadKeyBytes && token > near;
 }
 
 // Returns the lower bound of an event's token. Tokens of one key grow from event to event. Keys of the

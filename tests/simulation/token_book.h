@@ -31,6 +31,8 @@ class TokenBook {
   TokenRef fenced(const KeyId& key, const TokenRef& old, uint64_t given);
   // `fence`: the client may follow another server, however far that is ahead.
   Lead lead(const std::string& key, uint64_t wanted, int64_t wall_us, bool fence) const;
+  // The same of the token that a lease of these keys would get.
+  Lead lead(const std::vector<KeyId>& keys, int64_t wall_us) const;
 
   // Call it after the comparison of a step's replies. Returns the fault; empty if there is none.
   std::string settle();
@@ -54,6 +56,7 @@ class TokenBook {
   };
   std::string settle(const Event& event, uint64_t highest);
   uint64_t lowest(const Event& event) const;
+  bool may_need_room(const std::string& key, uint64_t token, int64_t wall_us) const;
 
   uint64_t floor_;
   uint64_t max_lead_us_;
