@@ -136,6 +136,8 @@ def set_environment(seed: int, heavy: bool) -> None:
         os.environ.setdefault(name, value)
     os.environ["HOLDFAST_SEED"] = str(seed)
     os.environ.setdefault("HOLDFAST_RUN", uuid.uuid4().hex)
+    if heavy:
+        os.environ["HOLDFAST_THOROUGH"] = "1"
     os.environ["ASAN_OPTIONS"] = ":".join([f"detect_stack_use_after_return={int(heavy)}",
                                            "strict_string_checks=1", os.environ.get("ASAN_OPTIONS", "")])
     os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1:" + os.environ.get("UBSAN_OPTIONS", "")

@@ -18,7 +18,7 @@ import time
 sys.dont_write_bytecode = True  # only build/ has generated files
 from backups import COMMAND, Source, run
 from harness import (FAKETIME, HOLDFAST, LIMIT_S, TTL_MS, Client, Clock, Server, Skipped,
-                     client_if_listening, end_with_parent, equal, has, refusal, run_tests, test, until)
+                     client_if_listening, end_with_parent, equal, has, part_of, refusal, run_tests, test, until)
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -230,11 +230,11 @@ def each_byte_that_is_flipped_or_missing_refuses_the_restore_and_is_named(folder
     shutil.rmtree(folder)
     good = path.read_bytes()
     bad = folder.with_suffix(".bad")
-    for at in range(0, len(good), 7):
+    for at in part_of(range(0, len(good), 7), 3):
         bad.write_bytes(good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1:])
         named = int(re.search(r"(?:damaged|cut off) at byte (\d+)", leaves_nothing(folder, bad)).group(1))
         equal(named <= at or named == len(good), True)
-    for at in range(0, len(good), 29):
+    for at in part_of(range(0, len(good), 29), 2):
         bad.write_bytes(good[:at])
         has(leaves_nothing(folder, bad), f"cut off at byte {at}:")
     bad.write_bytes(good + b"x")
@@ -480,8 +480,7 @@ def a_backup_during_another_snapshot_and_without_a_journal_has_the_latest_change
         data, path = folder.with_suffix(f".{number}"), folder.with_suffix(f".backup{number}")
         new = folder.with_suffix(f".new{number}")
         with Source(data, *options) as server:
-            for i in range(20_000):
-                server.ask("SET", f"value:{i}", "text")
+            server.ask("MSET", *(word for i in range(20_000) for word in (f"value:{i}", "text")))
             server.ask("BGSAVE")
             server.lock("last")
             server.backup(path)

@@ -68,6 +68,14 @@ def until(condition, limit_s=LIMIT_S):
     return value
 
 
+def part_of(cases, parts):
+    """One of so many parts of the cases, for a long test. HOLDFAST_SEED selects it, so that many changes run
+    all. With HOLDFAST_THOROUGH=1, as in `make test-all`, all cases."""
+    if "HOLDFAST_THOROUGH" in os.environ:
+        return cases
+    return cases[int(os.environ.get("HOLDFAST_SEED", "1")) % parts::parts]
+
+
 @functools.cache
 def preloaded_clock():
     """LD_PRELOAD for libfaketime. While it starts, libfaketime looks for a `__ftime` that newer C libraries

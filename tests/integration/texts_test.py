@@ -24,8 +24,8 @@ def rejected_requests_with_long_names_and_keys_use_little_memory(folder):
         worker = as_user(server, "~mine:*", "+@lock", "+@connection", "-@dangerous")
         has(worker.ask("CLIENT", "SETNAME", "n" * 20 * MB), "longer than 512 bytes")
         for n in range(30):
-            has(worker.ask("RENEW", f"{n}" + "k" * 20 * MB, "owner"), "NOPERM")
-            has(worker.ask("AUTH", f"{n}" + "u" * 5 * MB, "x"), "WRONGPASS")
+            has(worker.ask("RENEW", f"{n}" + "k" * 4 * MB, "owner"), "NOPERM")
+            has(worker.ask("AUTH", f"{n}" + "u" * MB, "x"), "WRONGPASS")
         equal(len(server.ask("ACL", "LOG", 100)), 60)
         log = sum(len(field) for entry in server.ask("ACL", "LOG", 100)
                   for field in entry if isinstance(field, bytes))

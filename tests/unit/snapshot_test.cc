@@ -10,6 +10,7 @@
 
 #include "core/base/checksum.h"
 #include "core/persist/load_snapshot.h"
+#include "part.h"
 #include "session.h"
 #include "state_text.h"
 
@@ -239,7 +240,9 @@ TEST_CASE("snapshot: a flush, a swap, an expiry and a new key during it change n
       {"APPEND", "long", "more"},
       {"LEASE", "CANCEL", "granted"},
       {"LEASE", "CONFIRM", "granted"}};
-  for (const auto& request : requests) {
+  const Part part = one_of(2);
+  for (size_t i = part.first; i < requests.size(); i += part.step) {
+    const auto& request = requests[i];
     for (const int first : {0, 2000, 5000}) {
       CAPTURE(request[0]);
       CAPTURE(first);
@@ -299,7 +302,8 @@ TEST_CASE("snapshot: cut at any byte it is rejected") {
   const auto c = fill(engine);
   const std::string file = snapshot_of(engine, session_time(0));
   REQUIRE(file.size() < 4000);
-  for (size_t size = 0; size < file.size(); ++size) {
+  const Part part = one_of(3);
+  for (size_t size = part.first; size < file.size(); size += part.step) {
     Engine again(session_config());
     if (restore(again, file.substr(0, size), session_time(0)).empty()) FAIL_CHECK("cut at ", size);
     finish_restore(again, session_time(0));
@@ -310,8 +314,9 @@ TEST_CASE("snapshot: with any byte flipped it is rejected, at the latest by its 
   Engine engine(session_config());
   const auto c = fill(engine);
   const std::string file = snapshot_of(engine, session_time(0));
-  simulation::Dice dice(1);
-  for (size_t at = 0; at < file.size(); ++at) {
+  const Part part = one_of(5);
+  for (size_t at = part.first; at < file.size(); at += part.step) {
+    simulation::Dice dice(at);
     for (const int flip : {1 << dice.below(8), 0xFF}) {
       std::string bad = file;
       bad[at] = static_cast<char>(bad[at] ^ flip);
@@ -326,8 +331,9 @@ TEST_CASE("snapshot: damage with a valid checksum is an error, or gives a consis
   Engine engine(session_config());
   const auto c = fill(engine);
   const std::string file = snapshot_of(engine, session_time(0));
-  simulation::Dice dice(2);
-  for (size_t at = 0; at + 8 < file.size(); ++at) {
+  const Part part = one_of(5);
+  for (size_t at = part.first; at + 8 < file.size(); at += part.step) {
+    simulation::Dice dice(at);
     for (const int flip : {1 << dice.below(8), 0xFF}) {
       std::string bad = file.substr(0, file.size() - 8);
       bad[at] = static_cast<char>(bad[at] ^ flip);
