@@ -18,7 +18,8 @@ import time
 sys.dont_write_bytecode = True  # only build/ has generated files
 from backups import COMMAND, Source, run
 from harness import (FAKETIME, HOLDFAST, LIMIT_S, TTL_MS, Client, Clock, Server, Skipped,
-                     client_if_listening, end_with_parent, equal, has, part_of, refusal, run_tests, test, until)
+                     client_if_listening, end_with_parent, equal, has, part_of, refusal, run_tests, test,
+                     until)
 
 HOUR = 3600
 DAY = 24 * HOUR

@@ -69,8 +69,8 @@ def until(condition, limit_s=LIMIT_S):
 
 
 def part_of(cases, parts):
-    """One of so many parts of the cases, for a long test. HOLDFAST_SEED selects it, so that many changes run
-    all. With HOLDFAST_THOROUGH=1, as in `make test-all`, all cases."""
+    """One of so many parts of the cases, for a long test. HOLDFAST_SEED selects it, so that many changes
+    run all. With HOLDFAST_THOROUGH=1, as in `make test-all`, all cases."""
     if "HOLDFAST_THOROUGH" in os.environ:
         return cases
     return cases[int(os.environ.get("HOLDFAST_SEED", "1")) % parts::parts]

@@ -19,7 +19,8 @@ from lanes import Lanes
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BASE = ROOT / "build/base"
 OPEN_SEEDS = ROOT / "tests/open_seeds.txt"
-COPIED = ("build/asan", "build/units", "build/generated", "build/commit", "build/flags", "build/redis-server")
+COPIED = ("build/asan", "build/units", "build/generated", "build/commit", "build/flags",
+          "build/redis-server")
 # The failed seed in the output of a simulation or of the differential test, and the fault.
 FAULT = re.compile(r"^(?:redlock simulation: seed (\d+):|(?:  logged: )?seed (\d+) fails[,:]"
                    r"|FAILED difference.*--session (\d+),) *(.*)$", re.MULTILINE)
@@ -56,8 +57,8 @@ def copy_tree(base: str, folder: pathlib.Path) -> None:
 
 
 def run_on_base(job: Job, lanes: Lanes) -> str:
-    """Builds the program of the base that the job needs, and runs the job there. Returns its output; empty if
-    the base cannot be built. Prints the CPU time, so that the limit of .ci/stages.py leaves it out."""
+    """Builds the program of the base that the job needs, and runs the job there. Returns its output; empty
+    if the base cannot be built. Prints the CPU time, so that the limit of .ci/stages.py leaves it out."""
     base = tree.base()
     print(f"== {job.name}: failed; runs on the base {base[:12]} with the same seed", flush=True)
     copy_tree(base, BASE)

@@ -125,8 +125,8 @@ Model::Reply Model::locks_break(Caller& caller, const KeyId& id) {
   return caller.frame().integer(static_cast<int64_t>(holds.size()));
 }
 
-// The revoke applies to all holders, but only holders with a listener cause output here. The history has the
-// token of each hold, so a hold without one gets it.
+// The revoke applies to all holders, but only holders with a listener cause output here. The history has
+// the token of each hold, so a hold without one gets it.
 Model::Reply Model::locks_revoke(Caller& caller, const KeyId& id) {
   group_ = ++last_group_;
   for (Hold& hold : keys_[id].holds) {

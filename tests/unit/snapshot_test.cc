@@ -241,8 +241,8 @@ TEST_CASE("snapshot: a flush, a swap, an expiry and a new key during it change n
       {"LEASE", "CANCEL", "granted"},
       {"LEASE", "CONFIRM", "granted"}};
   const Part part = one_of(2);
-  for (size_t i = part.first; i < requests.size(); i += part.step) {
-    const auto& request = requests[i];
+  for (size_t at = part.first; at < requests.size(); at += part.step) {
+    const auto& request = requests[at];
     for (const int first : {0, 2000, 5000}) {
       CAPTURE(request[0]);
       CAPTURE(first);
