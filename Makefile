@@ -176,11 +176,10 @@ build/asan/%.o: %.cc build/flags
 	@mkdir -p $(@D)
 	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(ASAN) $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
-
 build/asan/src/units/%.o: build/units/%.cc build/flags
 	$(call say,CXX,unit $* (asan))
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(ASAN) $(INCLUDES) -I. $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(ASAN) $(INCLUDES) -Itests -I. $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 # The code of each request. These objects come first when a program is linked, so that inline functions of
 # several objects are the optimised ones, and those with sanitizers.

@@ -1,10 +1,10 @@
 # Units: files of a folder that the compiler reads as one, so that it reads their headers once: part of the
-# Makefile. A complete build takes half of the time that way. Each file still compiles alone, which `make
-# test-all` checks by each-file-alone. A file that differs from the last commit leaves its unit, so that after its next
-# change only this file is compiled.
+# Makefile. A complete build takes half of the time that way. Each file still compiles alone, which each-file-alone
+# checks in `make test-all`. A file that differs from the last commit leaves its unit, so that after its next change
+# only this file is compiled.
 UNITS = yes
 LOOSE := $(if $(wildcard .git),$(shell { git diff --name-only HEAD; git ls-files --others --exclude-standard; } \
-  2>/dev/null | grep '^src/.*\.cc$$'))
+  2>/dev/null | grep -E '^(src|tests)/.*\.cc$$'))
 # These have flags of their own, or a program has another file in their place, or curses.h defines common words as
 # macros.
 LOOSE += src/core/base/fiber.cc $(addprefix src/io/os/,build_info.cc clock.cc cores.cc host_info.cc) \
@@ -26,6 +26,7 @@ $(call unit,cli-files,$(addprefix src/cli/,backup_file.cc check.cc check_snapsho
 $(call unit,cli-1,$(wildcard src/cli/[a-g]*.cc))
 $(foreach folder,$(patsubst src/%/,%,$(sort $(dir $(wildcard src/*/*.cc src/*/*/*.cc)))),\
   $(call unit,$(subst /,-,$(folder)),$(wildcard src/$(folder)/*.cc)))
+include tests/units.mk
 endif
 
 # $(1): the kind of build, $(2): sources. The objects of the sources; a source in a unit has that of its unit.

@@ -14,7 +14,7 @@ SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
 QUICK = $(wildcard tests/unit/*.cc tests/transcripts/*.cc)
 UNIT = $(QUICK) $(wildcard tests/simulation/*.cc)
 INTEGRATION = $(wildcard tests/integration/*.cc)
-quick = $(patsubst %.cc,build/quick/%.o,$(1))
+quick = $(call objects,quick,$(1))
 TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
 .PHONY: test test-all test-build test-deps test-quick test-downgrade old-server pictures sim sim-server
 
@@ -66,7 +66,7 @@ sim-server: build/sim-server  ## the whole server on a simulated disk; SEED=n is
 SIM_SERVER = $(filter-out src/io/http/%.cc src/io/os/clock.cc src/io/os/cores.cc src/io/os/host_info.cc,$(LIB)) \
   $(filter-out %/server_sim.cc %_test.cc,$(wildcard tests/simulation/server/*.cc)) tests/simulation/frame.cc
 SIM_LIBS = -Wl,--wrap=pthread_mutex_lock $(filter-out -luv,$(LIBS))
-build/release/tests/simulation/%.o: INCLUDES += -Itests
+build/release/tests/simulation/%.o build/release/src/units/tests-%.o: INCLUDES += -Itests
 build/sim-server: $(call release,$(SIM_SERVER) tests/simulation/server/server_sim.cc)
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(SIM_LIBS)
@@ -98,15 +98,21 @@ TEST_SOURCES = $(filter-out %/main.cc $(LARGE_DATA),$(UNIT) $(INTEGRATION) $(FUZ
 LARGE_DATA = $(addprefix tests/integration/,client.cc client_transport_peer_test.cc \
   client_transport_test.cc chaos_proxy.cc crowd.cc load_test.cc workload_test.cc)
 $(call asan,$(LARGE_DATA)): TEST_FLAGS = $(ASAN_TESTS) -O1
-build/asan/tests/%.o: ASAN = $(or $(TEST_FLAGS),$(ASAN_TESTS))
+build/asan/tests/%.o build/asan/src/units/tests-%.o: ASAN = $(or $(TEST_FLAGS),$(ASAN_TESTS))
 $(eval $(call test_objects,asan,$(ASAN_TESTS),$(call asan,$(TEST_SOURCES))))
 $(eval $(call test_objects,quick,$(QUICK_TESTS),$(call quick,$(TEST_SOURCES))))
 
+define compile_quick
+	@mkdir -p $(@D)
+	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(or $(TEST_FLAGS),$(QUICK_TESTS)) $(INCLUDES) -Itests -I. $(CPPFLAGS) \
+	  -MMD -MP -c -o $@ $<
+endef
 build/quick/%.o: %.cc build/flags
 	$(call say,CXX,$< (quick))
-	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(or $(TEST_FLAGS),$(QUICK_TESTS)) $(INCLUDES) -Itests $(CPPFLAGS) \
-	  -MMD -MP -c -o $@ $<
+	$(compile_quick)
+build/quick/src/units/%.o: build/units/%.cc build/flags
+	$(call say,CXX,unit $* (quick))
+	$(compile_quick)
 
 # The program's name selects its function: as redis-server it is the server, as redis-check-rdb it is not.
 build/redis-server:

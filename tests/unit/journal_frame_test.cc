@@ -22,12 +22,12 @@ void append_frame(std::string& out, uint64_t sequence, std::string_view payload)
   REQUIRE(end_frame(out, frame, sequence));
 }
 
-struct Journal {
+struct WrittenJournal {
   std::string bytes;
   std::vector<std::string> payloads;
   std::vector<uint64_t> ends;  // of the head, then of each frame
 
-  explicit Journal(std::vector<std::string> written) : payloads(std::move(written)) {
+  explicit WrittenJournal(std::vector<std::string> written) : payloads(std::move(written)) {
     append_journal_head(bytes, kNumber, kFirst);
     ends.push_back(bytes.size());
     for (const std::string& payload : payloads) {
@@ -43,8 +43,8 @@ struct Journal {
   }
 };
 
-const Journal& sample() {
-  static const Journal journal(
+const WrittenJournal& sample() {
+  static const WrittenJournal journal(
       {"first", std::string(60, '\0'), "", "the fourth\r\n", std::string(33, '\xF4')});
   return journal;
 }
@@ -73,7 +73,7 @@ Scanned scan(std::string_view file) {
   return scanned;
 }
 
-std::vector<std::string> first_of(const Journal& journal, size_t n) {
+std::vector<std::string> first_of(const WrittenJournal& journal, size_t n) {
   return {journal.payloads.begin(), journal.payloads.begin() + static_cast<ptrdiff_t>(n)};
 }
 
@@ -109,14 +109,14 @@ TEST_CASE("journal file: the bytes are those of the grammar") {
 }
 
 TEST_CASE("journal file: a file with only a head is clean and has no frames") {
-  const Scanned scanned = scan(Journal({}).bytes);
+  const Scanned scanned = scan(WrittenJournal({}).bytes);
   CHECK(scanned.payloads.empty());
   CHECK(scanned.next_sequence == kFirst);
   CHECK(scanned.verdict.state == JournalState::kClean);
 }
 
 TEST_CASE("journal file: cut at any byte, the whole frames are read and the rest is torn") {
-  const Journal& journal = sample();
+  const WrittenJournal& journal = sample();
   for (size_t size = 0; size < journal.bytes.size(); ++size) {
     INFO("cut at " << size);
     const Scanned scanned = scan(std::string_view(journal.bytes).substr(0, size));
@@ -131,7 +131,7 @@ TEST_CASE("journal file: cut at any byte, the whole frames are read and the rest
 
 TEST_CASE(
     "journal file: a bit flipped in a frame before others is damage, reported with its start and end") {
-  const Journal& journal = sample();
+  const WrittenJournal& journal = sample();
   for (size_t at = kJournalHeadBytes; at < journal.ends[journal.payloads.size() - 1]; ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
       INFO("byte " << at << " bit " << bit);
@@ -150,7 +150,7 @@ TEST_CASE(
 
 TEST_CASE(
     "journal file: a bit flipped in the last frame looks like a crash, and only that frame is dropped") {
-  const Journal& journal = sample();
+  const WrittenJournal& journal = sample();
   const size_t last = journal.payloads.size() - 1;
   for (size_t at = journal.ends[last]; at < journal.bytes.size(); ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
@@ -165,7 +165,7 @@ TEST_CASE(
 }
 
 TEST_CASE("journal file: a bit flipped in the head is damage at its start, never a newer version") {
-  const Journal& journal = sample();
+  const WrittenJournal& journal = sample();
   for (size_t at = 0; at < kJournalHeadBytes; ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
       INFO("byte " << at << " bit " << bit);
@@ -190,7 +190,7 @@ TEST_CASE("journal file: a file that a crash left as zeroes, or shorter than a h
 }
 
 TEST_CASE("journal file: zeroes or garbage behind the last frame are torn") {
-  const Journal& journal = sample();
+  const WrittenJournal& journal = sample();
   for (const char fill : {'\0', 'x', '\xF4'}) {
     const Scanned scanned = scan(journal.bytes + std::string(512, fill));
     CHECK(scanned.payloads == journal.payloads);
@@ -235,7 +235,7 @@ TEST_CASE("journal file: a newer version is named, also where its head is longer
 
 TEST_CASE("journal file: a missing, duplicate or reordered frame is damage at its place") {
   for (const uint64_t sequence : {kFirst + 2, kFirst, kFirst - 1, uint64_t{0}, UINT64_MAX}) {
-    Journal journal({"first"});
+    WrittenJournal journal({"first"});
     append_frame(journal.bytes, sequence, "second");
     append_frame(journal.bytes, sequence + 1, "third");
     const Scanned scanned = scan(journal.bytes);
@@ -248,7 +248,7 @@ TEST_CASE("journal file: a missing, duplicate or reordered frame is damage at it
 }
 
 TEST_CASE("journal file: a piece removed from the middle is damage, wherever it begins and ends") {
-  const Journal& journal = sample();
+  const WrittenJournal& journal = sample();
   const size_t last = journal.ends[journal.payloads.size() - 1];  // the frame that must remain
   for (size_t from = 0; from < last; from += 3) {
     for (size_t to = from + 1; to <= last; to += 5) {
@@ -266,7 +266,7 @@ TEST_CASE("journal file: an older journal stored as a value does not turn a torn
   append_journal_head(older, kNumber - 1, kFirst - 2);
   append_frame(older, kFirst - 2, "old");
   append_frame(older, kFirst - 1, "old too");
-  Journal journal({"first", "SET backup " + older + "and so on"});
+  WrittenJournal journal({"first", "SET backup " + older + "and so on"});
   const Scanned scanned = scan(std::string_view(journal.bytes).substr(0, journal.bytes.size() - 1));
   CHECK(scanned.payloads == first_of(journal, 1));
   CHECK(scanned.verdict.state == JournalState::kTorn);
@@ -277,7 +277,7 @@ TEST_CASE("journal file: forged heads cost a few passes over the file, and then 
   const size_t frame = begin_frame(bait);
   REQUIRE(end_frame(bait, frame, UINT64_MAX / 2));
   bait[9] = '\x10';  // of its size: it claims 4096 bytes, which its checksum does not cover
-  Journal journal({"first"});
+  WrittenJournal journal({"first"});
   const auto torn_with = [&](size_t baits) {
     std::string bytes = journal.bytes;
     for (size_t i = 0; i < baits; ++i) bytes += bait;

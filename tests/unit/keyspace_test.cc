@@ -142,12 +142,13 @@ TEST_CASE("keyspace: a scan returns every key that stays, while other keys chang
 }
 
 TEST_CASE("keyspace: a table saved in parts is saved once and as it was, whatever changes in between") {
-  for (const size_t number : {255U, 256U, 257U, 700U}) {
+  std::vector<std::string> names;
+  for (const size_t number : {700U, 255U, 256U, 257U}) {
     CAPTURE(number);
     PagePool pages;
     RemovedBodies removed;
     Keyspace keys(1, pages, removed);
-    const std::vector<std::string> names = keys_of_first_table(keys, 2 * number);
+    if (names.empty()) names = keys_of_first_table(keys, 2 * number);
     for (size_t i = 0; i < number; ++i) put(keys, names[i], "before");
     std::map<std::string, std::string> saved;
     size_t handed = 0;
