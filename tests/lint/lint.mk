@@ -36,7 +36,7 @@ lint-deep:  ## the same with clang-tidy's analyzer, which takes 1.5 times as lon
 	@$(MAKE) $(SILENT) -k -Otarget lint-tidy-files ANALYZER=1 TIDY_FILES='$(TIDY_ALL)'
 
 lint-tidy-all:
-	@$(MAKE) $(SILENT) -k -Otarget lint-tidy-files TIDY_FILES='$(call portion,$(TIDY_ALL),10)'
+	@$(MAKE) $(SILENT) -k -Otarget lint-tidy-files lint-cppcheck TIDY_FILES='$(call portion,$(TIDY_ALL),10)'
 
 # $(1): files, $(2): a number. All files; with PORTION=n so many of them, others for the next n.
 portion = $(if $(PORTION),$(shell printf '%s\n' $(1) | awk -v part=$(PORTION) -v size=$(2) '{ file[NR] = $$0 } \
