@@ -2,7 +2,7 @@
 # the folder debian/ at the top of the sources, so the build has its own copy of them. DEB_FLAGS are options
 # of dpkg-buildpackage. With DEB_BUILD_OPTIONS=noopt the build takes half of the time, and the programs are
 # slow.
-PACKAGE_DEPS = dpkg-dev debhelper fakeroot
+PACKAGE_DEPS = build-essential dpkg-dev debhelper fakeroot
 DEB_DIR = build/deb
 DEB_TREE = $(DEB_DIR)/holdfast
 # The time of the last commit: two builds of the same sources give the same bytes.

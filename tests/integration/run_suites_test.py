@@ -354,6 +354,18 @@ def the_stages_close_with_the_sum_of_their_tests(_):
 
 
 @test
+def a_suite_that_cannot_be_built_fails_and_the_others_run(folder):
+    folder.mkdir()
+    with contextlib.chdir(folder):
+        pathlib.Path("Makefile").write_text("good: ; @true\nbad: ; @false\n")
+        equal((run.unbuilt(["good"]), run.unbuilt(["good", "bad"])), (set(), {"bad"}))
+    totals = Totals(unbuilt=["one: make cannot build bad; see above"])
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        equal(totals.close(), 1)
+    has(out.getvalue().encode(), b"FAILED one: make cannot build bad", b"0 passed, 1 failed\n")
+
+
+@test
 def the_run_on_the_base_does_not_count_for_the_limit_of_cpu(_):
     equal(staged("true", "echo '== on the base: 1.5 minutes of CPU'", cpu_minutes=0)[0], 0)
 

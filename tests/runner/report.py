@@ -39,6 +39,7 @@ class Totals:
     """The results so far."""
     results: list[Result] = dataclasses.field(default_factory=list)
     left_out: list[str] = dataclasses.field(default_factory=list)  # suites that cannot run here, with why
+    unbuilt: list[str] = dataclasses.field(default_factory=list)   # suites that make cannot build, with why
 
     def add(self, result: Result) -> None:
         """Prints the output of a suite that ended. Its own sum is left out: only the sum over all suites
@@ -54,9 +55,13 @@ class Totals:
         return sum(getattr(result, what) for result in self.results)
 
     @property
+    def failed(self) -> int:
+        return self.count("failed") + len(self.unbuilt)
+
+    @property
     def closing_line(self) -> str:
         skipped = self.count("skipped") + len(self.left_out)
-        return (f"{self.count('passed')} passed, {self.count('failed')} failed"
+        return (f"{self.count('passed')} passed, {self.failed} failed"
                 + f", {skipped} skipped" * (skipped > 0))
 
     def print_slowest(self) -> None:
@@ -74,9 +79,11 @@ class Totals:
                 print(what_was_skipped(result))
         for text in self.left_out:
             print(f"SKIPPED {text}")
+        for text in self.unbuilt:
+            print(f"FAILED {text}")
         for result in self.results:
             if result.failed:
                 print(what_failed(result))
         self.print_slowest()
         print(self.closing_line, flush=True)
-        return 1 if self.count("failed") else 0
+        return 1 if self.failed else 0
