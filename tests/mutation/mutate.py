@@ -70,7 +70,7 @@ ASAN_PROGRAMS = {QUICK: "build/asan/unit-tests", "build/quick-simulation": "buil
                  "build/quick-integration-tests": "build/asan/integration-tests",
                  "build/holdfast-server": "build/asan/holdfast-server",
                  "build/holdfast": "build/asan/holdfast"}
-ASAN_COPIED = ("asan", "units", "generated", "commit", "redis-server")  # of build/
+ASAN_COPIED = ("asan", "units", "generated", "commit", "flags", "redis-server")  # of build/
 ASAN_SIM_STEPS = "20000"
 asan = False  # --asan
 SCRIPTS = ("tests/integration/folder_test.py", "tests/integration/crash_test.py",
@@ -88,7 +88,8 @@ class Outcome(typing.NamedTuple):
 
 
 def environment(settings):
-    left_out = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "HOLDFAST_SEED")  # the list fits the first seeds
+    # The list fits the first seeds, and the part of the long tests that a change runs with them.
+    left_out = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "HOLDFAST_SEED", "HOLDFAST_THOROUGH")
     inherited = {k: v for k, v in os.environ.items() if k not in left_out}
     return {**inherited, "HOLDFAST_TRANSCRIPTS": "tests/transcripts", "REDIS_SERVER": "build/redis-server",
             "HOLDFAST_SERVER": programs("build/holdfast-server"), "HOLDFAST_SIM_SHORTEN": "0", **settings}
