@@ -30,7 +30,7 @@ import page  # noqa: E402
 import rerun  # noqa: E402
 import table  # noqa: E402
 import tree  # noqa: E402
-from job import OF_MAKE, Job  # noqa: E402
+from job import Job, environment_without_make  # noqa: E402
 from lanes import IdleMeter, Lanes  # noqa: E402
 from report import Totals  # noqa: E402
 from table import GROUPS, Suite  # noqa: E402
@@ -144,9 +144,8 @@ def set_environment(seed: int, heavy: bool) -> None:
 
 
 def makes(targets: list[str]) -> bool:
-    environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
-    done = subprocess.run(["make", "--silent", "-k", *targets], env=environment, stdin=subprocess.DEVNULL,
-                          check=False)
+    done = subprocess.run(["make", "--silent", "-k", *targets], env=environment_without_make(),
+                          stdin=subprocess.DEVNULL, check=False)
     return done.returncode == 0
 
 

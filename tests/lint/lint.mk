@@ -26,8 +26,8 @@ lint-cppcheck:
 	$(call say,LINT,cppcheck)
 	@mkdir -p build/lint/cppcheck
 	$(Q)files='$(TIDY_FILES)'; [ -z "$$files" ] || cppcheck --quiet --std=c++20 --language=c++ \
-	  --enable=warning,performance,portability --inline-suppr --suppressions-list=tests/lint/cppcheck.txt --error-exitcode=1 --cppcheck-build-dir=build/lint/cppcheck \
-	  -Isrc -Iinclude $$files
+	  --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -Isrc -Iinclude \
+	  --suppressions-list=tests/lint/cppcheck.txt --cppcheck-build-dir=build/lint/cppcheck $$files
 
 lint-all:  ## lint with clang-tidy and cppcheck on all files, about 15 minutes on 2 cores
 	@$(MAKE) $(SILENT) lint TIDY_FILES='$(TIDY_ALL)'

@@ -27,9 +27,13 @@ import sys
 import time
 import typing
 
+sys.dont_write_bytecode = True  # build/ is the only place for generated files
 import mutations
 
 ROOT = mutations.ROOT
+sys.path.insert(0, str(ROOT / "tests/runner"))
+import built_copy  # noqa: E402, it needs the path above
+
 BUILD = ROOT / "build/mutations"
 TREE = BUILD / "tree"
 NOTE = BUILD / "mutated-object"  # exists while an object of a mutation is in the copy
@@ -70,7 +74,6 @@ ASAN_PROGRAMS = {QUICK: "build/asan/unit-tests", "build/quick-simulation": "buil
                  "build/quick-integration-tests": "build/asan/integration-tests",
                  "build/holdfast-server": "build/asan/holdfast-server",
                  "build/holdfast": "build/asan/holdfast"}
-ASAN_COPIED = ("asan", "units", "generated", "commit", "flags", "redis-server")  # of build/
 ASAN_SIM_STEPS = "20000"
 asan = False  # --asan
 SCRIPTS = ("tests/integration/folder_test.py", "tests/integration/crash_test.py",
@@ -150,15 +153,7 @@ def make_copy():
 def make_copy_with_objects():
     """Makes the copy anew, with the objects of build/asan and the times of all files, so that make compiles
     nothing again."""
-    shutil.rmtree(TREE, ignore_errors=True)
-    for name in project_files():
-        (TREE / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, TREE / name)
-    (TREE / "build").mkdir(exist_ok=True)
-    for name in ASAN_COPIED:
-        if (ROOT / "build" / name).exists():
-            subprocess.run(["cp", "-a", "--reflink=auto", ROOT / "build" / name, TREE / "build"],
-                           check=True)
+    built_copy.make(ROOT, TREE, project_files())
 
 
 def remove_unknown(names):

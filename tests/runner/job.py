@@ -48,9 +48,8 @@ class Result:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
 
-def environment_of(job: Job) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
-    return {**inherited, **job.environment}
+def environment_without_make() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in OF_MAKE}
 
 
 class Running:
@@ -66,7 +65,8 @@ class Running:
             try:
                 self.process = subprocess.Popen(job.words, stdin=subprocess.DEVNULL, stdout=log,
                                                 stderr=subprocess.STDOUT, start_new_session=True,
-                                                cwd=job.folder, env=environment_of(job))
+                                                cwd=job.folder,
+                                                env={**environment_without_make(), **job.environment})
             except OSError as failure:  # a program that does not exist
                 log.write(f"{failure}\n".encode())
                 self.process = subprocess.Popen(["false"], start_new_session=True)

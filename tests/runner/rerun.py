@@ -9,9 +9,9 @@ import datetime
 import functools
 import pathlib
 import re
-import shutil
 import subprocess
 
+import built_copy
 import tree
 from job import Job, Result
 from lanes import Lanes
@@ -19,8 +19,6 @@ from lanes import Lanes
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BASE = ROOT / "build/base"
 OPEN_SEEDS = ROOT / "tests/open_seeds.txt"
-COPIED = ("build/asan", "build/units", "build/generated", "build/commit", "build/flags",
-          "build/redis-server")
 # The failed seed in the output of a simulation or of the differential test, and the fault.
 FAULT = re.compile(r"^(?:redlock simulation: seed (\d+):|(?:  logged: )?seed (\d+) fails[,:]"
                    r"|FAILED difference.*--session (\d+),) *(.*)$", re.MULTILINE)
@@ -38,15 +36,7 @@ def faults_in(text: str) -> dict[str, str]:
 @functools.cache
 def copy_tree(base: str, folder: pathlib.Path) -> None:
     """Makes the folder: the files of the base, with the times and the objects of this tree."""
-    shutil.rmtree(folder, ignore_errors=True)
-    for name in tree.lines("ls-files"):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
-    (folder / "build").mkdir(parents=True, exist_ok=True)
-    for name in COPIED:
-        if (ROOT / name).exists():
-            subprocess.run(["cp", "-a", "--reflink=auto", ROOT / name, folder / "build"], check=True)
+    built_copy.make(ROOT, folder, (name for name in tree.lines("ls-files") if (ROOT / name).is_file()))
     for name in tree.lines("diff", "--name-only", "--no-renames", base):
         (folder / name).unlink(missing_ok=True)
     # -R: from this tree to the base, so that a file that only the base has is an added one.
