@@ -1,4 +1,4 @@
-"""A copy of the project with the objects of build/asan. make compiles only what changes in it afterwards."""
+"""A copy of the project with the objects of build/asan. make compiles only what changes in it."""
 import collections.abc
 import pathlib
 import shutil
