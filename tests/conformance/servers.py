@@ -1,6 +1,7 @@
 """The servers that the scripts are to behave alike on: Holdfast, stock Redis, and a Redis Cluster of six
 processes. Each answers `ask(key, *command)`, where the key says which node is meant."""
 import binascii
+import itertools
 import os
 import pathlib
 import socket
@@ -10,12 +11,12 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/integration"))
-from harness import HOLDFAST, LIMIT_S, REDIS, Client, Server, end_with_parent, equal, has, until  # noqa
+from harness import HOLDFAST, LIMIT_S, PORTS, REDIS, Client, Server, end_with_parent, equal  # noqa: E402
+from harness import has, reserve, until  # noqa: E402
 from scripts import Scripts, slot_tag  # noqa: E402
 
 SLOTS = 16384
-# With their bus ports below those that the system gives to outgoing connections.
-FIRST_PORT, LAST_PORT, BUS_OFFSET = 11000, 22000, 10000
+BUS_OFFSET = 10_000
 # Long enough for a loaded machine not to take a slow node for a dead one.
 NODE_TIMEOUT_MS = 2000
 
@@ -84,24 +85,10 @@ class Scripted:
         return reply
 
 
-def is_free(port):
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
 def free_ports(number):
     """Ports that are free, and their bus ports with them."""
-    found = []
-    port = FIRST_PORT + os.getpid() % 1800 * 6
-    while len(found) < number:
-        port = port + 1 if port < LAST_PORT else FIRST_PORT
-        if is_free(port) and is_free(port + BUS_OFFSET):
-            found.append(port)
-    return found
+    found = (port for port in PORTS[:-BUS_OFFSET] if reserve(port) and reserve(port + BUS_OFFSET))
+    return list(itertools.islice(found, number))
 
 
 class Node:

@@ -39,8 +39,6 @@ class Events {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-Server server_on(int port) { return Server({"--port", std::to_string(port)}); }
-
 // Acquires the lock as soon as its server can be reached.
 void acquire(Locks& client, const std::string& key) {
   until("the lock", [&] { return client.lock_for(key, 30s).result.ok(); });
@@ -130,8 +128,8 @@ TEST_CASE("stats: a hold without renewals is lost by the reason expired") {
 
 TEST_CASE("stats: a server that dies is a loss by the reason unreachable, and then a reconnection") {
   Events events;
-  auto server = std::make_unique<Server>();
-  const int port = server->port();
+  const int port = free_port();
+  auto server = std::make_unique<Server>(Words{"--port", std::to_string(port)});
   Locks client("127.0.0.1:" + std::to_string(port), {"app", events.hook()});
   Counter lost;
   LockOptions options = with_ttl(500ms);
@@ -147,7 +145,7 @@ TEST_CASE("stats: a server that dies is a loss by the reason unreachable, and th
   CHECK(events.count("lost k unreachable") == 1);
   CHECK(events.count("connection lost") >= 1);
 
-  const Server again = server_on(port);
+  const Server again = Server::on_port(port);
   acquire(client, "other");
   CHECK(client.stats().servers[0].reconnections == 1);
 }
@@ -208,12 +206,12 @@ TEST_CASE("names: a connection to Holdfast also has the library's name and versi
 }
 
 TEST_CASE("names: a connection after a restart has the name again") {
-  auto server = std::make_unique<Server>();
-  const int port = server->port();
+  const int port = free_port();
+  auto server = std::make_unique<Server>(Words{"--port", std::to_string(port)});
   Locks client("127.0.0.1:" + std::to_string(port), {"app", {}});
   acquire(client, "k");
   server.reset();
-  const Server again = server_on(port);
+  const Server again = Server::on_port(port);
   acquire(client, "k");
   Rig rig(port);
   CHECK(has(rig.ask({"CLIENT", "LIST"}).text, "name=app"));

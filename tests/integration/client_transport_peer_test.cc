@@ -81,18 +81,16 @@ TEST_CASE("transport: bytes that the server does not read at once are sent later
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(listener.port());
-  const std::string large(size_t{20} << 20, 'x');
-  constexpr DurationMs kTimeout{60'000};  // the peer reads all requests before it answers the first
+  // Larger than the buffers of the sockets, and read as bytes: to parse them takes seconds under ASan.
+  const std::string large(size_t{12} << 20, 'x');
   rig.run([&] {
     for (const std::string& word : {large, std::string("small"), large})
-      rig.link().send({"ECHO", word}, kTimeout, [&](const Reply& reply) { inbox.put(reply); });
+      rig.link().send({"ECHO", word}, kLong, [&](const Reply& reply) { inbox.put(reply); });
   });
   Client peer = listener.accept();
-  rig.run([&] { rig.link().send({"PING"}, kTimeout, [&](const Reply& reply) { inbox.put(reply); }); });
-  CHECK(peer.reply() == "[\"ECHO\", \"" + large + "\"]");
-  CHECK(peer.reply() == "[\"ECHO\", \"small\"]");
-  CHECK(peer.reply() == "[\"ECHO\", \"" + large + "\"]");
-  CHECK(peer.reply() == "[\"PING\"]");
+  rig.run([&] { rig.link().send({"PING"}, kLong, [&](const Reply& reply) { inbox.put(reply); }); });
+  const std::string first = frame({"ECHO", large});
+  CHECK(peer.exchange("", first + frame({"ECHO", "small"}) + first + frame({"PING"})) == "");
   peer.send("+1\r\n+2\r\n+3\r\n+4\r\n");
   for (const std::string number : {"1", "2", "3", "4"}) CHECK(text(inbox.take()) == "text 0 " + number);
 }

@@ -18,9 +18,6 @@
 namespace holdfast::integration {
 namespace {
 
-// A server on the port of a server that has ended.
-Server restarted(int port) { return Server({"--port", std::to_string(port)}); }
-
 TEST_CASE("transport: the client distinguishes all kinds of replies") {
   const Server server;
   Rig rig(server);
@@ -99,12 +96,11 @@ TEST_CASE("transport: a reply that comes too late is not used for the next reque
 }
 
 TEST_CASE("transport: the client reconnects to a server that was killed and restarted") {
-  int port = 0;
+  const int port = free_port();
   Inbox<Reply> inbox;
   std::unique_ptr<Rig> rig;
   {
-    Server server;
-    port = server.port();
+    Server server = Server::on_port(port);
     rig = std::make_unique<Rig>(server);
     rig->send({"PING"});
     rig->wait({"LOCK", "k", "a", "60000", "SESSION"}, inbox);
@@ -115,13 +111,12 @@ TEST_CASE("transport: the client reconnects to a server that was killed and rest
   CHECK(inbox.take().kind == Kind::kLost);
   until("the client notices the crash",
         [&] { return text(rig->send({"PING"})) == "lost 0 connection refused"; });
-  const Server again = restarted(port);
+  const Server again = Server::on_port(port);
   until("the server answers", [&] { return rig->send({"PING"}).kind == Kind::kText; });
 }
 
 TEST_CASE("transport: without a listening server requests are lost at once, but not within send()") {
-  int port = 0;
-  { port = Server().port(); }
+  const int port = free_port();
   Inbox<Reply> inbox;
   Rig rig(port);
   for (int i = 0; i < 20; ++i) {
@@ -259,17 +254,16 @@ TEST_CASE("transport: the connection closes with the last watch, and the next wa
 }
 
 TEST_CASE("transport: a watch survives the server's restart, and is notified of possible missed messages") {
-  int port = 0;
+  const int port = free_port();
   Inbox<std::string> inbox;
   std::unique_ptr<Rig> rig;
   {
-    const Server server;
-    port = server.port();
+    const Server server = Server::on_port(port);
     rig = std::make_unique<Rig>(server);
     rig->watch("c", inbox);
     CHECK(inbox.take() == "");
   }
-  const Server again = restarted(port);
+  const Server again = Server::on_port(port);
   CHECK(inbox.take() == "");
   Client(again).ask("PUBLISH c hello");
   CHECK(inbox.take() == "hello");
@@ -310,8 +304,7 @@ TEST_CASE("transport: a link may be destroyed by each of its callbacks") {
 }
 
 TEST_CASE("transport: a link may be destroyed by the first of several losses") {
-  int port = 0;
-  { port = Server().port(); }
+  const int port = free_port();
   Inbox<int> inbox;
   std::atomic<int> others = 0;
   Rig rig(port);

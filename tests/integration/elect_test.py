@@ -12,7 +12,8 @@ import signal
 import subprocess
 import tempfile
 
-from harness import LIMIT_S, Server, data_folder, end_with_parent, equal, has, run_tests, test, until
+from harness import (LIMIT_S, Server, data_folder, end_with_parent, equal, free_port, has, run_tests, test,
+                     until)
 from job import (COMMAND, IGNORES_TERM, NAME, RECORDS, RECORDS_AND_IGNORES_TERM, alive, info, port_of,
                  recorded, service)
 
@@ -287,7 +288,7 @@ def the_commands_of_three_candidates_never_overlap(server):
 @test
 def without_a_server_elect_reports_it_and_retries(_):
     with data_folder() as folder:
-        with Server(folder, "--port", "auto") as server:
+        with Server(folder, "--port", str(free_port())) as server:
             port = port_of(server)
         waiting = Candidate(["--servers", f"holdfast://127.0.0.1:{port}"], UNTIL_TERM)
         until(lambda: waiting.names()[:2] == ["standing", "unreachable"])
@@ -302,7 +303,7 @@ def without_a_server_elect_reports_it_and_retries(_):
 @test
 def a_leader_survives_a_restart_of_its_server(_):
     with data_folder() as folder:
-        with Server(folder, "--port", "auto") as server:
+        with Server(folder, "--port", str(free_port())) as server:
             where = ["--servers", f"holdfast://127.0.0.1:{port_of(server)}"]
             leader = Candidate(where, UNTIL_TERM)
             token = leader.leads()
@@ -322,7 +323,7 @@ def a_leader_survives_a_restart_of_its_server(_):
 def a_leader_that_cannot_renew_ends_its_command_before_the_lock_expires(_):
     with data_folder() as folder, tempfile.TemporaryDirectory(prefix="holdfast-test-") as own:
         record = pathlib.Path(own, "record")
-        with Server(folder, "--port", "auto") as server:
+        with Server(folder, "--port", str(free_port())) as server:
             where = ["--servers", f"holdfast://127.0.0.1:{port_of(server)}", "--ttl", "4s", "--grace", "2s"]
             first, second = (Candidate(where, RECORDS, record) for _ in range(2))
             until(lambda: recorded(record) and waiters(server) == 1)

@@ -29,6 +29,8 @@ POLL_S = 0.01
 SANITIZED = "asan" in pathlib.Path(HOLDFAST).parts  # slow: less work is enough for a long load
 FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
 TESTS = []
+PORTS = range(11_000, 32_000)  # below those that the system gives to connections
+RESERVED = []
 
 
 def end_with_parent():
@@ -109,11 +111,26 @@ class Clock:
                 "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
 
+def reserve(port):
+    """Returns whether no process listens on the port and no other test has reserved it. The reservation, a
+    name in the system's table of Unix sockets, ends with this process."""
+    mark = socket.socket(socket.AF_UNIX)
+    try:
+        mark.bind(f"\0holdfast-test-port-{port}")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+    except OSError:
+        mark.close()
+        return False
+    RESERVED.append(mark)
+    return True
+
+
 def free_port():
-    """A port on which no process listens. Another process may take it before the caller does."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port on which no process listens. Other tests do not get it while this process runs, so a server
+    can restart on it, and connections to it are refused until a server starts."""
+    first = os.getpid() * 7 % len(PORTS)
+    return next(port for port in (*PORTS[first:], *PORTS[:first]) if reserve(port))
 
 
 class Client:

@@ -21,10 +21,7 @@ class Service:
     def __init__(self, stack, size, data, hand_over):
         self.stack = stack
         self.data = data
-        self.ports = []
-        while len(self.ports) < size:
-            if (port := free_port()) not in self.ports:
-                self.ports.append(port)
+        self.ports = [free_port() for _ in range(size)]
         self.folders = [stack.enter_context(data_folder()) for _ in self.ports]
         self.servers = [None] * size
         for i in range(size):

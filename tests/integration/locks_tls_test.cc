@@ -19,7 +19,7 @@ class TlsRedis {
  public:
   explicit TlsRedis(const Certificates& certificates, int tls_port = 0, const Words& more = {},
                     const std::string& name = "server")
-      : tls_port_(tls_port != 0 ? tls_port : free_redis_port()) {
+      : tls_port_(tls_port != 0 ? tls_port : free_port()) {
     Words args{"--tls-port",      std::to_string(tls_port_), "--tls-ca-cert-file", certificates.pem("ca"),
                "--tls-cert-file", certificates.pem(name),    "--tls-key-file",     certificates.key(name)};
     args.insert(args.end(), more.begin(), more.end());
@@ -98,8 +98,8 @@ TEST_CASE(
   const Set set;
   TlsServer first(set.certificates);
   TlsServer second(set.certificates);
-  auto third = std::make_unique<TlsServer>(set.certificates);
-  const std::string port = third->port();
+  const std::string port = std::to_string(free_port());
+  auto third = std::make_unique<TlsServer>(set.certificates, port);
   Locks locks("quorum://" + first.address() + "," + second.address() + "," + third->address() +
               set.settings() + "&tls=yes");
   CHECK(locks.lock("k").result.ok());

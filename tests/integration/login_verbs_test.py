@@ -212,7 +212,7 @@ def elect_reports_an_unreachable_server_at_once_with_the_reason(_):
 @test
 def watch_reports_a_disconnect_and_resumes_after_the_restart(_):
     with data_folder() as folder:
-        with Server(folder, "--port", "auto") as server:
+        with Server(folder, "--port", str(free_port())) as server:
             port = port_of(server)
             watch = start("watch", "--servers", f"holdfast://127.0.0.1:{port}", "k")
             has(watch.stdout.readline(), "watching")

@@ -1,9 +1,5 @@
 #include "redis_rig.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdlib>
 #include <stdexcept>
@@ -14,20 +10,6 @@
 namespace holdfast::integration {
 namespace {
 
-// These ports and their bus ports are below the ports that the system uses for outgoing connections.
-constexpr int kFirstPort = 11000;
-constexpr int kLastPort = 22000;
-constexpr int kBusOffset = 10000;
-
-bool is_free_port(int port) {
-  const Fd probe(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  return bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-}
-
 std::unique_ptr<Process> start(const Words& args, const std::filesystem::path& folder, int port) {
   Words all{"--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder.string()};
   all.insert(all.end(), args.begin(), args.end());
@@ -37,25 +19,13 @@ std::unique_ptr<Process> start(const Words& args, const std::filesystem::path& f
 
 }  // namespace
 
-int free_redis_port() {
-  static int port = kFirstPort + getpid() % 1800 * 6;
-  do {
-    port = port < kLastPort ? port + 1 : kFirstPort;
-  } while (!is_free_port(port) || !is_free_port(port + kBusOffset));
-  return port;
-}
-
 std::string redis_program() {
   const char* named = std::getenv("REDIS_SERVER");
   return named != nullptr ? named : "build/redis-server";
 }
 
-// Another process may take a free port before Redis does: then tries another port.
-RedisProcess::RedisProcess(const Words& args, int port) : port_(port) {
-  for (int attempt = 0; process_ == nullptr && attempt < 5; ++attempt) {
-    if (port == 0) port_ = free_redis_port();
-    process_ = start(args, folder_.path(), port_);
-  }
+RedisProcess::RedisProcess(const Words& args, int port)
+    : port_(port == 0 ? free_port() : port), process_(start(args, folder_.path(), port_)) {
   if (process_ == nullptr) throw std::runtime_error("redis-server did not start");
 }
 

@@ -15,8 +15,6 @@ namespace holdfast::integration {
 
 // build/redis-server unless REDIS_SERVER says otherwise.
 std::string redis_program();
-// A port on which no process listens, nor on the cluster bus port that belongs to it.
-int free_redis_port();
 
 // A Redis server on a free port, without data on disk. It ends with this object.
 class RedisProcess {

@@ -2,11 +2,17 @@
 #include "server_harness.h"
 
 #include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 namespace holdfast::integration {
 namespace {
@@ -24,11 +30,44 @@ int port_of_first(std::string_view log) {
   return name.starts_with('/') ? 0 : std::stoi(std::string(name.substr(name.rfind(':') + 1)));
 }
 
+// These ports and their bus ports are below those that the system gives to connections.
+constexpr int kFirstPort = 11000;
+constexpr int kLastPort = 22000;
+constexpr int kBusOffset = 10000;
+
+// As reserve() in harness.py, with the same names.
+bool reserve(int port) {
+  static std::vector<Fd> reserved;
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const std::string text = "holdfast-test-port-" + std::to_string(port);
+  text.copy(name.sun_path + 1, sizeof name.sun_path - 1);  // it begins with a zero byte: no file
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  Fd mark(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (bind(mark.get(), reinterpret_cast<const sockaddr*>(&name), size) != 0) return false;
+  const Fd probe(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  if (bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return false;
+  reserved.push_back(std::move(mark));
+  return true;
+}
+
 }  // namespace
 
 std::string server_program() {
   const char* named = std::getenv("HOLDFAST_SERVER");
   return named != nullptr ? named : "build/asan/holdfast-server";
+}
+
+int free_port() {
+  static int port = kFirstPort + getpid() % 1800 * 6;
+  do {
+    port = port < kLastPort ? port + 1 : kFirstPort;
+  } while (!reserve(port) || !reserve(port + kBusOffset));
+  return port;
 }
 
 Server::Server(Launch launch) : process_(server_program(), on_free_port(std::move(launch))) {

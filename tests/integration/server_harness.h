@@ -11,6 +11,9 @@ namespace holdfast::integration {
 
 // build/asan/holdfast-server unless HOLDFAST_SERVER says otherwise.
 std::string server_program();
+// A port on which no process listens, nor on the bus port of Redis Cluster that belongs to it. Other tests
+// do not get it while this process runs, so a server can restart on it.
+int free_port();
 
 class Server {
  public:
@@ -18,6 +21,7 @@ class Server {
   // ready within kPatience.
   explicit Server(std::vector<std::string> args = {}) : Server(Launch{std::move(args)}) {}
   explicit Server(Launch launch);
+  static Server on_port(int port) { return Server({"--port", std::to_string(port)}); }
   // Stops the server. The test fails if its status is not 0.
   ~Server();
 

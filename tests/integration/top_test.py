@@ -319,7 +319,7 @@ def ctrl_c_term_and_ctrl_z_leave_the_terminal_as_it_was(server):
 @test
 def a_lost_server_is_retried_and_its_locks_disappear(_):
     with data_folder() as folder, contextlib.ExitStack() as stack:
-        server = stack.enter_context(Server(folder, "--port", "auto"))
+        server = stack.enter_context(Server(folder, "--port", str(free_port())))
         port = port_of(server)
         server.lock("job:7")
         screen = stack.enter_context(top(80, 24, servers=f"127.0.0.1:{port}"))
@@ -336,7 +336,7 @@ def a_lost_server_is_retried_and_its_locks_disappear(_):
 @test
 def a_small_screen_survives_a_restart_and_a_change_of_its_size_during_it(_):
     with data_folder() as folder, contextlib.ExitStack() as stack:
-        server = stack.enter_context(Server(folder, "--port", "auto"))
+        server = stack.enter_context(Server(folder, "--port", str(free_port())))
         port = port_of(server)
         server.lock("job:7")
         screen = stack.enter_context(top(40, 10, servers=f"127.0.0.1:{port}"))

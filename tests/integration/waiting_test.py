@@ -178,7 +178,7 @@ def the_message_repeats_after_five_seconds_and_then_the_lock_is_acquired(server)
 @test
 def a_server_that_restarts_with_the_lock_held_is_queried_soon(_):
     with data_folder() as folder:
-        with Server(folder, "--port", "auto") as server:
+        with Server(folder, "--port", str(free_port())) as server:
             port = port_of(server)
             owner, _ = call(0, "lock", "--ttl", "10m", "--servers", where(server), NAME)[0].split()
         waiting = Waiting("lock", "--servers", f"127.0.0.1:{port}", NAME)
@@ -241,7 +241,7 @@ def quiet_suppresses_all_messages(server):
 @test
 def watch_with_quiet_does_not_report_a_disconnect(_):
     with data_folder() as folder:
-        with Server(folder, "--port", "auto") as server:
+        with Server(folder, "--port", str(free_port())) as server:
             port = port_of(server)
             watches = [Waiting("watch", *options, "--servers", f"127.0.0.1:{port}", NAME)
                        for options in ([], ["--quiet"])]
