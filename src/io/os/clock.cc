@@ -1,6 +1,7 @@
 // Reads the clocks without a system call (vDSO).
 #include "io/os/clock.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 
@@ -8,37 +9,59 @@ namespace holdfast {
 
 namespace {
 
-int64_t microseconds(const timespec& t) { return int64_t{t.tv_sec} * 1000000 + t.tv_nsec / 1000; }
+int64_t read_us(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return int64_t{t.tv_sec} * 1000000 + t.tv_nsec / 1000;
+}
 
-// Returns how far the wall clock is ahead of the other, in whole milliseconds. The two tick at different
-// moments: with a new offset at each call a deadline would seem to move by a millisecond. So the offset
-// stays until the wall clock has been set, which moves it by more than kMovedUs.
-int64_t steady_offset_ms(int64_t wall_us, int64_t boot_us) {
-  constexpr int64_t kMovedUs = 2000;
-  static int64_t offset_ms = 0;
-  const int64_t offset_us = wall_us - boot_us;
-  if (std::abs(offset_us - offset_ms * 1000) > kMovedUs) offset_ms = offset_us / 1000;
-  return offset_ms;
+struct Readings {
+  int64_t boot_us;
+  int64_t wall_us;
+};
+
+// Returns readings of almost the same moment: the pair of a few that took the least time.
+Readings read_at_once() {
+  Readings best{};
+  int64_t least_us = INT64_MAX;
+  for (int i = 0; i < 5; ++i) {
+    const Readings now{read_us(CLOCK_BOOTTIME), read_us(CLOCK_REALTIME)};
+    const int64_t took_us = read_us(CLOCK_BOOTTIME) - now.boot_us;
+    if (took_us < least_us) best = now;
+    least_us = std::min(least_us, took_us);
+  }
+  return best;
 }
 
 }  // namespace
 
-Now read_clock() {
-  timespec boot{};
-  timespec wall{};
-  clock_gettime(CLOCK_BOOTTIME, &boot);
-  clock_gettime(CLOCK_REALTIME, &wall);
-  const int64_t boot_us = microseconds(boot);
-  const int64_t offset_ms = steady_offset_ms(microseconds(wall), boot_us);
-  // Adds 1 ms to the clock, because the engine's callers use 0 as "no time", and the machine may just have
-  // booted.
-  return {TimeMs{boot_us / 1000 + 1}, boot_us + offset_ms * 1000};
+bool AlignedClock::seems_set(int64_t boot_us, int64_t wall_us) const {
+  return std::abs(wall_us - boot_us - lead_us_) > kMovedUs;
 }
 
-int64_t read_stopwatch_us() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return microseconds(t);
+void AlignedClock::set(int64_t boot_us, int64_t wall_us) {
+  constexpr int64_t kMs = 1000;
+  lead_us_ = wall_us - boot_us;
+  phase_us_ = (lead_us_ % kMs + kMs) % kMs;
 }
+
+Now AlignedClock::at(int64_t boot_us) {
+  latest_us_ = std::max(latest_us_, boot_us + phase_us_);
+  // Adds 1 ms to the clock, because the engine's callers use 0 as "no time", and the machine may just have
+  // booted.
+  return {TimeMs{latest_us_ / 1000 + 1}, latest_us_ - phase_us_ + lead_us_};
+}
+
+Now read_clock() {
+  static AlignedClock clock;
+  Readings now{read_us(CLOCK_BOOTTIME), read_us(CLOCK_REALTIME)};
+  if (clock.seems_set(now.boot_us, now.wall_us)) {
+    now = read_at_once();
+    if (clock.seems_set(now.boot_us, now.wall_us)) clock.set(now.boot_us, now.wall_us);
+  }
+  return clock.at(now.boot_us);
+}
+
+int64_t read_stopwatch_us() { return read_us(CLOCK_MONOTONIC); }
 
 }  // namespace holdfast
