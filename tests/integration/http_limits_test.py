@@ -73,21 +73,56 @@ def sizes_at_their_limits(folder):
 
 
 @test
-def a_client_beyond_the_limit_gets_503_and_clients_of_the_protocol_do_not_count(folder):
+def clients_that_only_stay_connected_do_not_keep_probes_out(folder):
+    """By default there are at most 64. Each gives way, whatever it does not do."""
+    requests = {
+        "idle": "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n",
+        "silent": "",
+        "half a request": "GET /livez HTTP/1.1\r\n",
+        "does not read": "GET /page/chart.js HTTP/1.1\r\nHost: a\r\n\r\n" * 9,
+        "does not close": "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    }
+    with HttpServer(folder) as server:
+        for kind, request in requests.items():
+            clients = [server.http() for _ in range(64)]
+            for client in clients:
+                client.send(request)
+            for path in ["/livez", "/readyz", "/metrics"] * 3:
+                equal((kind, server.get(path).status), (kind, 200))
+            for client in clients:
+                client.close()
+
+
+@test
+def the_client_with_the_oldest_reply_gives_way(folder):
+    with HttpServer(folder, "--http-max-clients", "3") as server:
+        first, second, third = (server.http() for _ in range(3))
+        for client in second, first, third:
+            equal(client.get("/livez").status, 200)
+            time.sleep(0.01)  # the times differ
+        with server.http() as fourth:
+            equal(fourth.get("/livez").status, 200)
+            closes(second)
+            for client in first, third:
+                equal(client.get("/livez").status, 200)
+
+
+@test
+def followers_of_the_events_stay_and_clients_of_the_protocol_do_not_count(folder):
     with HttpServer(folder, "--http-max-clients", "3", "--maxclients", "1") as server:
+        # One client is connected by RESP, which is maxclients. It does not need one of the door.
+        reply = server.get("/api/v1/info").json()
+        equal((reply["connected_clients"], reply["max_clients"]), (1, 1))
+        equal([check["name"] for check in reply["checks"] if not check["ok"]], ["clients"])
         held = [server.http() for _ in range(3)]
         for client in held:
-            equal(client.get("/livez").status, 200)
+            equal(client.get("/api/v1/events").status, 200)
         with server.http() as fourth:
             is_text(fourth.read(), 503)
             equal(fourth.read(), None)
-        # One client is connected by RESP, which is maxclients. It does not need one of the door.
-        reply = held[0].get("/api/v1/info").json()
-        equal((reply["connected_clients"], reply["max_clients"]), (1, 1))
-        equal([check["name"] for check in reply["checks"] if not check["ok"]], ["clients"])
         for client in held:
             client.close()
-        equal(until(lambda: server.get("/livez")).status, 200)
+        until(lambda: server.get("/livez").status == 200)
 
 
 @test

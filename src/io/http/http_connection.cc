@@ -33,7 +33,8 @@ void HttpConnection::start(Visitor visitor, std::shared_ptr<const TlsContext> tl
   if (tls != nullptr) tls_ = std::make_unique<TlsSession>(std::move(tls));
   for (Buffer* buffer : {&input_, &out_, &in_flight_}) door_.server().engine().count_memory(*buffer);
   uv_tcp_nodelay(&handle_.tcp, 1);
-  deadline_ = door_.server().now().mono + kHttpRequestTime;
+  ready_since_ = door_.server().now().mono;
+  deadline_ = ready_since_ + kHttpRequestTime;
   read_again();
 }
 
@@ -185,7 +186,8 @@ void HttpConnection::end_of_answer() {
   reader_.reset();
   state_ = State::kReading;
   begun_ = false;
-  deadline_ = door_.server().now().mono + kHttpIdleTime;
+  ready_since_ = door_.server().now().mono;
+  deadline_ = ready_since_ + kHttpIdleTime;
   read_again();
   if (!closed_ && !input_.empty()) door_.serve_soon(*this);  // after the other clients
 }

@@ -49,6 +49,10 @@ class HttpConnection {
   // Closes the connection if its time is over.
   void check_time(TimeMs now);
   void close();
+  // The time of its start, or of the end of its last reply.
+  TimeMs ready_since() const { return ready_since_; }
+  // False for one that follows the events, or whose change waits for the disk.
+  bool can_give_way() const { return state_ != State::kHeld && state_ != State::kStreaming; }
 
  private:
   enum class State { kReading, kHeld, kWriting, kStreaming, kDraining };
@@ -84,6 +88,7 @@ class HttpConnection {
   uv_write_t write_request_;
   State state_ = State::kReading;
   TimeMs deadline_;
+  TimeMs ready_since_;
   size_t ignored_bytes_ = 0;  // of input that nobody wants
   bool begun_ = false;        // a part of the request is there
   bool keeps_alive_ = false;

@@ -83,13 +83,25 @@ void HttpDoor::accept(Listener& listener) {
   ++accepted_;
   auto connection = std::make_unique<HttpConnection>(*this);
   const bool accepted = uv_accept(reinterpret_cast<uv_stream_t*>(&listener.tcp), connection->stream()) == 0;
-  if (!accepted || connections_.size() >= server_.options().http_max_clients)
-    return connection.release()->reject(listener.socket.tls);
+  if (!accepted || !make_room()) return connection.release()->reject(listener.socket.tls);
   const int fd = fd_of(*connection);
   if (connections_.empty()) uv_timer_start(&second_timer_, on_second, 1000, 1000);
   connections_.push_back(connection.get());
   connection.release()->start({peer_name(fd), local_name(fd), is_loopback_peer(fd), false},
                               listener.socket.tls ? tls_ : nullptr);
+}
+
+// Closes the connection whose last reply is the oldest, if there are too many: clients that only stay
+// connected, or do not read, must not keep probes out. Returns false if none can give way.
+bool HttpDoor::make_room() {
+  if (connections_.size() < server_.options().http_max_clients) return true;
+  HttpConnection* oldest = nullptr;
+  for (HttpConnection* connection : connections_) {
+    if (!connection->can_give_way()) continue;
+    if (oldest == nullptr || connection->ready_since() < oldest->ready_since()) oldest = connection;
+  }
+  if (oldest != nullptr) oldest->close();
+  return oldest != nullptr;
 }
 
 HttpAnswer HttpDoor::serve(HttpConnection& connection, const HttpRequest& request) {

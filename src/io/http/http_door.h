@@ -64,6 +64,7 @@ class HttpDoor : public Door {
   static void on_second(uv_timer_t* timer) noexcept;
   Result<Done> listen(Listener& listener);
   void accept(Listener& listener);
+  bool make_room();
   bool may_leave(HeldAnswer& held, const Now& now) const;
   void update_facts();
   ServerFacts server_facts() const;
