@@ -245,6 +245,7 @@ void Child::stop_with_command(const Supervision& how, bool by_user) {
 // Looks for a state change of the command. WNOWAIT keeps the zombie, so that its pid, which is also the id
 // of its group, cannot be reused.
 void Child::look() {
+  reap_adopted();
   siginfo_t info{};
   if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
     ended_ = true;
@@ -253,6 +254,17 @@ void Child::look() {
   info = {};
   if (waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
     stopped(info.si_status);
+  }
+}
+
+// Processes whose parents have ended become children of process 1 and of a subreaper. Without this their
+// zombies would stay as long as this process, which is process 1 in many containers.
+void Child::reap_adopted() {
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    if (info.si_pid == pid_ || guardian_.is(info.si_pid)) return;
+    waitpid(info.si_pid, nullptr, WNOHANG);
+    info = {};
   }
 }
 

@@ -70,6 +70,7 @@ class Child {
   GroupDeadline deadline(const Supervision& how) const;
   void take_signals(const Supervision& how);
   void look();  // for SIGCHLD
+  void reap_adopted();
   void stopped(int by);
   void stop_with_command(const Supervision& how, bool by_user);
   void resume(const Supervision& how);

@@ -34,6 +34,7 @@ class Guardian {
   // Ends the guardian. Call it before waitpid() of the group's first process: afterwards the number of the
   // group may belong to another one.
   void dismiss();
+  bool is(pid_t process) const { return process == pid_; }
 
  private:
   pid_t pid_ = -1;

@@ -4,6 +4,7 @@ environment of the command that it runs. No process of that command may outlive 
 "N passed, N failed". HOLDFAST_SERVER names the server; the command is in the same folder.
 run_terminal_test.py tests terminals."""
 import contextlib
+import ctypes
 import os
 import pathlib
 import re
@@ -51,6 +52,19 @@ def the_lock_is_held_while_the_command_runs_and_then_released(server):
     equal(len(info(server)["holders"]), 1)
     held.ended(0)
     equal(info(server), None)
+
+
+@test
+def run_reaps_the_processes_that_it_adopts(_):
+    """As process 1 of a container, or as a subreaper, which needs no privilege."""
+    pr_set_child_subreaper = 36
+    libc = ctypes.CDLL(None)
+    script = "for i in 1 2 3; do (sleep 0.1 & sleep 0.2 &); done; echo up; cat"
+    held = Run([], ["sh", "-c", script], before=lambda: libc.prctl(pr_set_child_subreaper, 1))
+    equal(held.line(), "up")
+    equal(len(children(held.process.pid)) > 2, True)
+    until(lambda: len(children(held.process.pid)) == 2)  # the command and the guardian
+    held.ended(0)
 
 
 @test
