@@ -12,7 +12,7 @@ REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
 SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
 QUICK = $(wildcard tests/unit/*.cc tests/transcripts/*.cc)
-UNIT = $(QUICK) $(wildcard tests/simulation/*.cc)
+UNIT = $(QUICK) $(wildcard tests/simulation/*.cc) tests/simulation/server/syntax_words.cc
 INTEGRATION = $(wildcard tests/integration/*.cc)
 quick = $(call objects,quick,$(1))
 TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)

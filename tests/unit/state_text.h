@@ -50,8 +50,9 @@ inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspac
   } else if (type_of(e) == EntryType::kSet) {
     body_of<SetBody>(e).for_each([&](std::string_view member) { parts[std::string(member)] = "member"; });
   } else if (type_of(e) == EntryType::kZset) {
-    body_of<ZsetBody>(e).for_each(
-        [&](std::string_view member, double score) { parts[std::string(member)] = format_score(score); });
+    body_of<ZsetBody>(e).for_each([&](std::string_view member, double score) {
+      parts[std::string(member)] = format_score(score + 0.0);  // -0 becomes 0, as in a packed one
+    });
   } else {
     const HashView hash(e);
     hash.for_each([&](std::string_view field, std::string_view value) {

@@ -19,7 +19,7 @@
 //     lease-end     id u8 state token
 //     clock         boot-id ahead   the clock of the deadlines that follow: see hold_codec.h
 //     set           key deadline number { member }
-//     deadline      key deadline       of an existing key with a ValueBody
+//     deadline      key deadline       of an existing hash, list, set or sorted set
 //     add-members   key number { member }     of an existing set
 //     erase-members key number { member }     of an existing set or sorted set
 //     list          key deadline number { element }
@@ -33,7 +33,12 @@
 //     erase-ranks   key rank number
 //     library       code            of functions; replaces one with the same name
 //     library-end   name            empty: all libraries
+//                                   Only the libraries at the end of a payload count: those before it may
+//                                   register the same function twice.
 //     field-deadlines key number { field deadline }    of an existing hash; deadline 0: the field has none
+//
+// No record relies on the form of a value (packed or a ValueBody, and its encoding): the value that
+// a snapshot or another record restored may have another form than the one that was changed.
 //
 // A file begins with a clock before its first record, and has another one after each change of the wall
 // clock. A server that does not know its boot-id writes no clock.

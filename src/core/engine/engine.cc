@@ -330,6 +330,7 @@ TimeMs Engine::latest_deadline() const { return s_->journal.latest_deadline; }
 void Engine::check_invariants() const {
   for (const auto& db : s_->dbs) db->check_invariants();
   s_->queues.check_invariants();
+  if (!s_->scripts.running()) s_->scripts.check_invariants();
   // Queues stay ready while the server grants nothing. The present time is unknown here, so the check does
   // not see when a recovery wait ends.
   const bool grants = s_->availability.grants(TimeMs{0});

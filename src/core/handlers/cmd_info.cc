@@ -164,7 +164,7 @@ void script_memory_lines(const Request& r, std::string& out) {
   const Libraries& libraries = r.s().scripts.libraries();
   line(out, "number_of_functions", uint64_t{libraries.functions()});
   line(out, "number_of_libraries", uint64_t{libraries.all().size()});
-  line(out, "used_memory_functions", libraries.bytes());
+  line(out, "used_memory_functions", r.s().scripts.library_bytes());
 }
 
 void used_memory_lines(const Request& r, const HostFacts& host, uint64_t used, std::string& out) {

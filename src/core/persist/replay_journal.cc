@@ -307,16 +307,15 @@ std::string replay_swap(Context& ctx, DbIndex a, ByteReader& in) {
   return {};
 }
 
-std::string replay_library(Context& ctx, ByteReader& in) {
-  const std::string_view code = in.text();
-  if (!in.ok()) return {};
-  const std::string why = restore_library(ctx.s, code);
+std::string library_error(const std::string& why) {
   return why.empty() ? why : "a library of functions cannot be loaded: " + why;
 }
 
-std::string replay_library_end(Context& ctx, ByteReader& in) {
-  const std::string_view name = in.text();
-  if (in.ok()) remove_library(ctx.s, name);
+std::string replay_library(LibraryChanges& libraries, Record op, ByteReader& in) {
+  const std::string_view text = in.text();
+  if (!in.ok()) return {};
+  if (op == Record::kLibrary) return library_error(libraries.set(text));
+  libraries.remove(text);
   return {};
 }
 
@@ -330,7 +329,7 @@ std::string replay_clock(Context& ctx, const Now& now, ByteReader& in) {
   return {};
 }
 
-std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) {
+std::string replay_one(Context& ctx, LibraryChanges& libraries, Record op, uint8_t number, ByteReader& in) {
   if (number >= kDatabases) return "no such database";
   const DbIndex db = ctx.s.db_at[number];
   switch (op) {
@@ -384,9 +383,8 @@ std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) 
     case Record::kLeaseEnd:
       return replay_lease_end(ctx, in);
     case Record::kLibrary:
-      return replay_library(ctx, in);
     case Record::kLibraryEnd:
-      return replay_library_end(ctx, in);
+      return replay_library(libraries, op, in);
     case Record::kClock:
       break;  // replay() handles it
   }
@@ -398,16 +396,17 @@ std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) 
 std::string replay(Context& ctx, std::string_view records) {
   const Now now = ctx.now;
   ctx.now = reading_time(ctx.s.config, now, {ctx.s.journal.read_boot_id, ctx.s.journal.read_ahead_ms});
+  LibraryChanges libraries;
   ByteReader in(records);
   while (!in.at_end()) {
     const auto op = static_cast<Record>(in.u8());
     const uint8_t number = in.u8();
     const bool clock = op == Record::kClock;
-    std::string why = clock ? replay_clock(ctx, now, in) : replay_one(ctx, op, number, in);
+    std::string why = clock ? replay_clock(ctx, now, in) : replay_one(ctx, libraries, op, number, in);
     if (!why.empty()) return why;
     if (!in.ok()) return "a record is incomplete";
   }
-  return {};
+  return libraries.empty() ? std::string() : library_error(libraries.load(ctx.s));
 }
 
 }  // namespace holdfast

@@ -169,7 +169,8 @@ void restore_body(Context& ctx, DbIndex db, std::string_view key_bytes, EntryTyp
 
 bool restore_deadline(Context& ctx, DbIndex db, std::string_view key, int64_t deadline_ms) {
   Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
-  if (!f || !has_value_body(*f)) return false;
+  // The hash of the record may be a packed one here: a snapshot does not keep the form of values.
+  if (!f || !is_collection(*f)) return false;
   set_value_deadline(ctx, {db, f}, deadline_ms);
   return true;
 }

@@ -35,7 +35,8 @@ void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::span<cons
                   int64_t deadline_ms);
 void restore_body(Context& ctx, DbIndex db, std::string_view key, EntryType type,
                   std::unique_ptr<ValueBody> body, int64_t deadline_ms);
-// Sets the deadline of a key with a ValueBody. Returns false if there is no such key.
+// Sets the deadline of a key with a hash of any form, list, set or sorted set. Returns false if there is no
+// such key.
 [[nodiscard]] bool restore_deadline(Context& ctx, DbIndex db, std::string_view key, int64_t deadline_ms);
 // Sets the deadlines of fields of a hash. Returns false if the key has no hash.
 [[nodiscard]] bool restore_field_deadlines(Context& ctx, DbIndex db, std::string_view key,

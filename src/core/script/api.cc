@@ -329,11 +329,13 @@ int ScriptApi::repeat(lua_State* lua) {
   return 1;
 }
 
-ScriptHost& host_of(lua_State* lua) {
-  void* host = nullptr;
-  lua_getallocf(lua, &host);
-  return *static_cast<ScriptHost*>(host);
+LuaState& state_of(lua_State* lua) {
+  void* state = nullptr;
+  lua_getallocf(lua, &state);
+  return *static_cast<LuaState*>(state);
 }
+
+ScriptHost& host_of(lua_State* lua) { return state_of(lua).host; }
 
 void push_redis_table(lua_State* lua) {
   static constexpr luaL_Reg kFunctions[] = {{"call", ScriptApi::call},

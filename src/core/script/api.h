@@ -8,6 +8,7 @@ struct lua_State;
 namespace holdfast {
 
 class ScriptHost;
+struct LuaState;
 
 // Builds the sandbox in a fresh state. Runs in protected mode. Leaves on the stack, in this order: the
 // table of globals, and the function that completes errors.
@@ -39,7 +40,8 @@ int call_original(lua_State* lua, int upvalue = 1);
 // May pause for other clients while it compiles a long text.
 int compile_text(lua_State* lua, std::string_view text, const char* name);
 
-// Returns the host of a state. The state's allocator has the pointer to it.
+// Returns the LuaState of a state, or its host. The state's allocator has the pointer to it.
+LuaState& state_of(lua_State* lua);
 ScriptHost& host_of(lua_State* lua);
 
 }  // namespace holdfast

@@ -158,18 +158,17 @@ ScriptFlags ScriptHost::flags_of(std::string_view body) {
 // script.
 void ScriptHost::compile(std::string_view body, Script& script, std::string& error) {
   ScriptCompiler::Source source{body, 0, &error};
-  make_room();
-  begin_call();
-  const uint64_t before = used_bytes_;
-  ceiling_bytes_ = limit_bytes_ - std::min(run_bytes_, limit_bytes_ / 4);
-  if (lua_cpcall(lua_, ScriptCompiler::compile, &source) != 0) error = kNoRoom;
-  ceiling_bytes_ = limit_bytes_;
+  LuaState& state = scripts_lua_;
+  make_room(state);
+  begin_call(state, std::min(scripts_room() - run_reserve(), whole_room(state)));
+  if (lua_cpcall(state.lua, ScriptCompiler::compile, &source) != 0) error = kNoRoom;
+  const uint64_t grown = state.used_bytes - std::min(state.used_bytes, call_.used_before);
   end_call();
   script.function = source.function;
   // The difference may be too small, because garbage may have been collected meanwhile. A function takes
   // more than twice the size of its text.
   constexpr uint64_t kLeastBytes = 512;
-  script.bytes = std::max(used_bytes_ - std::min(used_bytes_, before), 2 * body.size() + kLeastBytes);
+  script.bytes = std::max(grown, 2 * body.size() + kLeastBytes);
 }
 
 const Script* ScriptHost::load(std::string_view sha, std::string_view body, bool keep, std::string& error) {
@@ -179,17 +178,16 @@ const Script* ScriptHost::load(std::string_view sha, std::string_view body, bool
     error = "ERR Error compiling script (new function): user_script:1: unexpected symbol near 'char(27)'";
     return nullptr;
   }
-  if (!open()) return error = kNoRoom, nullptr;
+  if (!open(scripts_lua_)) return error = kNoRoom, nullptr;
   if (!keep && by_use_.size() >= kEvictable) evict(1);
   compile(body, script, error);
   while (error == kNoRoom && !by_use_.empty()) {
     evict((by_use_.size() + 1) / 2);
-    lua_gc(lua_, LUA_GCCOLLECT, 0);
-    end_collection();
+    collect(scripts_lua_);
     error.clear();
     compile(body, script, error);
   }
-  tidy();
+  tidy(scripts_lua_);
   if (!error.empty()) return nullptr;
   ++cache_state_;
   Script& added = scripts_.part(sha).emplace(sha, script).first->second;
@@ -202,33 +200,39 @@ bool ScriptHost::keep_cached(std::string_view sha, std::string& error) {
   StringMap<Script>& scripts = scripts_.part(sha);
   const auto it = scripts.find(sha);
   if (it == scripts.end() || !it->second.evictable) return true;
-  if (kept_bytes_ + libraries_.bytes() + it->second.bytes > limit_bytes_ / 2) return error = kNoRoom, false;
+  const auto has_room = [&] {
+    return kept_bytes_ + it->second.bytes + library_bytes() <= limit_bytes_ / 2;
+  };
+  if (!has_room()) collect_libraries();
+  if (!has_room()) return error = kNoRoom, false;
   kept_bytes_ += it->second.bytes;
   it->second.evictable = false;
   by_use_.erase(it->second.place);
   return true;
 }
 
+// Allocates nothing, as the places in the pages exist.
 void ScriptHost::evict(size_t count) {
+  LuaState& state = scripts_lua_;
   ++cache_state_;
   for (; count > 0; --count) {
     const std::string sha = std::move(by_use_.front());
     by_use_.pop_front();
     const auto it = scripts_.part(sha).find(sha);
     const Script& script = it->second;
-    lua_rawgeti(lua_, LUA_REGISTRYINDEX, pages_[script.function / kPageScripts]);
-    lua_pushnil(lua_);
-    lua_rawseti(lua_, -2, slot_of(script.function));
-    lua_pop(lua_, 1);
+    lua_rawgeti(state.lua, LUA_REGISTRYINDEX, pages_[script.function / kPageScripts]);
+    lua_pushnil(state.lua);
+    lua_rawseti(state.lua, -2, slot_of(script.function));
+    lua_pop(state.lua, 1);
     free_places_.push_back(script.function);
-    live_bytes_ -= std::min(live_bytes_, script.bytes);
+    state.live_bytes -= std::min(state.live_bytes, script.bytes);
     ++evicted_;
     scripts_.part(sha).erase(it);
   }
 }
 
 void ScriptHost::flush() {
-  for (const int page : pages_) luaL_unref(lua_, LUA_REGISTRYINDEX, page);
+  if (!pages_.empty()) unref(scripts_lua_, pages_);
   pages_.clear();
   functions_ = 0;
   free_places_.clear();
@@ -237,8 +241,8 @@ void ScriptHost::flush() {
   ++cache_state_;
   by_use_.clear();
   kept_bytes_ = 0;
-  live_bytes_ = 0;  // unknown until the next collection
-  collecting_ = lua_ != nullptr;
+  scripts_lua_.live_bytes = 0;  // unknown until the next collection
+  set_collecting(scripts_lua_, scripts_lua_.lua != nullptr);
 }
 
 }  // namespace holdfast

@@ -1,4 +1,5 @@
-// Libraries of functions in the Lua state: how their code registers functions, and the calls of functions.
+// Libraries of functions, each with a Lua state of its own: how their code registers functions, and the
+// calls of functions.
 //
 // While the code of a library runs, it sees as globals only a small table `redis` with register_function(),
 // as in Redis 7.0. Later its functions see the globals of all scripts. For this the globals behind the
@@ -14,7 +15,6 @@
 #include "core/script/value.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
-#include "core/state/library_store.h"
 #include "core/state/request.h"
 
 namespace holdfast {
@@ -139,28 +139,24 @@ struct LibraryLoader {
     lua_pushvalue(lua, given.callback);
     const int place = luaL_ref(lua, LUA_REGISTRYINDEX);
     library->functions.push_back(
-        {std::move(*given.name), std::move(given.description), given.flags, place});
+        {std::move(*given.name), std::move(given.description), given.flags, library->state.get(), place});
     return 0;
   }
 
   // Pushes the globals of a library that is being loaded.
-  static void push_globals(lua_State* lua, ScriptHost& host) {
-    if (host.library_globals_ == 0) {
-      lua_createtable(lua, 0, 1);
-      push_loading_table(lua);
-      lua_pushcfunction(lua, register_function);
-      lua_setfield(lua, -2, "register_function");
-      forbid_missing(lua);
-      wrap_table(lua);
-      lua_setfield(lua, -2, "redis");
-      forbid_missing(lua);
-      host.library_globals_ = luaL_ref(lua, LUA_REGISTRYINDEX);
-    }
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.library_globals_);
+  static void push_globals(lua_State* lua) {
+    lua_createtable(lua, 0, 1);
+    push_loading_table(lua);
+    lua_pushcfunction(lua, register_function);
+    lua_setfield(lua, -2, "register_function");
+    forbid_missing(lua);
+    wrap_table(lua);
+    lua_setfield(lua, -2, "redis");
+    forbid_missing(lua);
   }
 
   // Sets the globals behind the environment of scripts to the table on top, and replaces it by the former
-  // one. Allocates nothing.
+  // one. After an error of the code the former one is not back, but then the state is closed.
   static void exchange_globals(lua_State* lua) {
     lua_getmetatable(lua, LUA_GLOBALSINDEX);
     lua_pushliteral(lua, "__index");
@@ -198,7 +194,7 @@ struct LibraryLoader {
                                            : "Error compiling function: " + text_at(lua, -1);
       return 0;
     }
-    push_globals(lua, host);
+    push_globals(lua);
     exchange_globals(lua);
     lua_insert(lua, 2);  // 1: the source, 2: the usual globals, 3: the handler, 4: the code
     if (lua_pcall(lua, 0, 0, 3) != 0) describe_error(lua, *source.error);
@@ -208,71 +204,91 @@ struct LibraryLoader {
   }
 };
 
+// Returns the limit of a library's state while its code runs.
+uint64_t ScriptHost::load_ceiling(const Library& library, const Loading& loading) const {
+  if (loading.stored) return UINT64_MAX;
+  const auto rest_of = [](uint64_t all, uint64_t used) { return all - std::min(all, used); };
+  const LuaState& state = *library.state;
+  const uint64_t room = library_room() + loading.leaving_bytes;
+  const uint64_t all = state.used_bytes + rest_of(room, library_bytes() + loading.text_bytes);
+  return std::min({rest_of(state.opened_bytes + run_reserve(), library.code.size()), all,
+                   whole_room(state) + loading.leaving_bytes});
+}
+
 // Compiles and runs the code of a library. Returns null on a failure; then `error` says why.
-std::unique_ptr<Library> ScriptHost::load_library(std::string_view code, std::string& error) {
+std::unique_ptr<Library> ScriptHost::load_library(std::string_view code, Loading& loading,
+                                                  std::string& error) {
   std::string_view body;
   auto name = read_library_name(code, body, error);
   if (!name) return nullptr;
   if (body.substr(1).starts_with(LUA_SIGNATURE[0])) {
     return error = "Error compiling function: user_function:2: unexpected symbol near 'char(27)'", nullptr;
   }
-  if (!open()) return error = kNoRoomText, nullptr;
   auto library = std::make_unique<Library>();
   library->name = std::move(*name);
   library->code = code;
+  library->state = std::make_unique<LuaState>(*this);
+  LuaState& state = *library->state;
+  if (!open(state)) return error = kNoRoomText, nullptr;
+  make_room(state);
+  loading.text_bytes += code.size();
+  const Library* same = loading.replace && !loading.alone ? libraries_.find(library->name) : nullptr;
+  if (same != nullptr) loading.leaving_bytes += same->state->used_bytes + same->code.size();
   LibraryLoader::Source source{body, &error};
-  make_room();
-  begin_call();
+  begin_call(state, load_ceiling(*library, loading));
   call_.library = library.get();
-  const uint64_t before = used_bytes_;
-  ceiling_bytes_ = limit_bytes_ - std::min(run_bytes_, limit_bytes_ / 4);
-  if (lua_cpcall(lua_, LibraryLoader::load, &source) != 0) error = kNoRoomText;
-  ceiling_bytes_ = limit_bytes_;
+  if (lua_cpcall(state.lua, LibraryLoader::load, &source) != 0) error = kNoRoomText;
   end_call();
-  tidy();
-  // As for a script; the code is kept beside.
-  constexpr uint64_t kLeastBytes = 512;
-  const uint64_t grown = used_bytes_ - std::min(used_bytes_, before);
-  library->bytes = std::max(grown, 2 * body.size() + kLeastBytes) + code.size();
+  set_collecting(state, true);  // the garbage of the compiler
   if (error.empty() && library->functions.empty()) error = "No functions registered";
   if (error.empty()) return library;
   release(*library);
   return nullptr;
 }
 
-void ScriptHost::release(const Library& library) {
-  for (const LibraryFunction& f : library.functions) luaL_unref(lua_, LUA_REGISTRYINDEX, f.registered);
-  live_bytes_ -= std::min(live_bytes_, library.bytes - std::min(library.bytes, library.code.size()));
-  tidy();
+// Begins to free the memory of a library.
+void ScriptHost::release(Library& library) {
+  LuaState& state = *library.state;
+  set_collecting(state, false);
+  std::vector<int> places;
+  for (const LibraryFunction& f : library.functions) places.push_back(f.registered);
+  unref(state, places);
+  closing_.push_back(std::move(library.state));
 }
 
-std::string ScriptHost::load_libraries(std::span<const std::string> codes, bool replace, bool alone) {
-  Libraries::Batch batch;
+// Loads libraries into `batch`. Returns an empty text, or the error.
+std::string ScriptHost::load_batch(std::span<const std::string> codes, Loading loading,
+                                   Libraries::Batch& batch) {
   std::string error;
-  uint64_t bytes = kept_bytes_ + (alone ? 0 : libraries_.bytes());
-  size_t functions = alone ? 0 : libraries_.functions();
+  size_t functions = loading.alone ? 0 : libraries_.functions();
+  for (const auto& [name, library] : libraries_.all()) {
+    if (loading.alone) loading.leaving_bytes += library->state->used_bytes + library->code.size();
+  }
   for (const std::string& code : codes) {
-    auto library = load_library(code, error);
-    if (library == nullptr) break;
+    auto library = load_library(code, loading, error);
+    if (library == nullptr) return error;
     const auto same = [&](const auto& l) { return l->name == library->name; };
-    if (std::ranges::any_of(batch, same)) error = "Library '" + library->name + "' already exists";
-    bytes += library->bytes;
+    const bool twice = std::ranges::any_of(batch, same);
     functions += library->functions.size();
     batch.push_back(std::move(library));
-    if (bytes > limit_bytes_ / 2) error = kNoRoomText;
-    if (functions > kMostFunctions) error = "too many functions";
-    if (!error.empty()) break;
+    if (twice) return "Library '" + batch.back()->name + "' already exists";
+    if (functions > kMostFunctions) return "too many functions";
   }
-  if (error.empty()) error = libraries_.collision(batch, replace, alone);
-  if (!error.empty()) {
+  return libraries_.collision(batch, loading.replace, loading.alone);
+}
+
+std::string ScriptHost::load_libraries(std::span<const std::string> codes, bool replace, bool alone,
+                                       bool stored) {
+  Libraries::Batch batch;
+  const Loading loading{.replace = replace, .alone = alone, .stored = stored};
+  if (std::string error = load_batch(codes, loading, batch); !error.empty()) {
     for (const auto& library : batch) release(*library);
     return error;
   }
   while (alone && !libraries_.all().empty()) remove_library(libraries_.all().begin()->first);
-  for (auto& library : batch) {
-    remove_library(library->name);
-    libraries_.add(std::move(library));
-  }
+  // First all of them: a function may move from one library to another.
+  for (const auto& library : batch) remove_library(library->name);
+  for (auto& library : batch) libraries_.add(std::move(library));
   return {};
 }
 
@@ -290,33 +306,11 @@ void ScriptHost::run_function(Request& r, const LibraryFunction& function,
                               std::span<const std::string_view> keys,
                               std::span<const std::string_view> args, bool read_only) {
   Script script;
+  script.state = function.state;
   script.registered = function.registered;
   script.flags = flags_of(function);
   call_.function = &function;
   run(r, script, function.name, keys, args, read_only);
-}
-
-std::string restore_library(EngineState& s, std::string_view code) {
-  // The library was loaded before. Nothing can pause the load now.
-  const auto clock_us = std::exchange(s.scripts.time.clock_us, nullptr);
-  const std::string text(code);
-  std::string error = s.scripts.load_libraries({&text, 1}, true, false);
-  s.scripts.time.clock_us = clock_us;
-  return error;
-}
-
-void remove_library(EngineState& s, std::string_view name) {
-  if (name.empty()) {
-    static_cast<void>(s.scripts.load_libraries({}, false, true));
-  } else {
-    s.scripts.remove_library(name);
-  }
-}
-
-std::vector<std::string_view> library_codes(const EngineState& s) {
-  std::vector<std::string_view> codes;
-  for (const auto& [name, library] : s.scripts.libraries().all()) codes.emplace_back(library->code);
-  return codes;
 }
 
 }  // namespace holdfast

@@ -61,6 +61,11 @@ const LibraryFunction* Libraries::function(std::string_view name) const {
   return it == functions_.end() ? nullptr : &it->second.first->functions[it->second.second];
 }
 
+const Library* Libraries::find(std::string_view name) const {
+  const auto it = libraries_.find(std::string(name));
+  return it == libraries_.end() ? nullptr : it->second.get();
+}
+
 std::string Libraries::collision(const Batch& batch, bool replace, bool alone) const {
   StringMap<const Library*> own;
   for (const auto& library : batch) {
@@ -82,7 +87,7 @@ std::string Libraries::collision(const Batch& batch, bool replace, bool alone) c
 }
 
 void Libraries::add(std::unique_ptr<Library> library) {
-  bytes_ += library->bytes;
+  code_bytes_ += library->code.size();
   for (size_t i = 0; i < library->functions.size(); ++i) {
     functions_.emplace(lower(library->functions[i].name), std::pair(library.get(), i));
   }
@@ -96,7 +101,7 @@ std::unique_ptr<Library> Libraries::remove(std::string_view name) {
   std::unique_ptr<Library> library = std::move(it->second);
   libraries_.erase(it);
   for (const LibraryFunction& f : library->functions) functions_.erase(lower(f.name));
-  bytes_ -= library->bytes;
+  code_bytes_ -= library->code.size();
   return library;
 }
 

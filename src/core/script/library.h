@@ -1,5 +1,6 @@
 // Libraries of functions: what FUNCTION LOAD loads and FCALL calls. Their code and the properties of their
-// functions; the compiled functions are in the Lua state (functions.cc). Users need no Lua header.
+// functions; the compiled functions are in the library's Lua state (functions.cc). Users need no Lua
+// header.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "core/base/hash.h"
+#include "core/script/lua_state.h"
 
 namespace holdfast {
 
@@ -25,8 +27,9 @@ inline constexpr std::array<std::string_view, 5> kFunctionFlags = {"no-writes", 
 struct LibraryFunction {
   std::string name;
   std::optional<std::string> description;
-  uint8_t flags = 0;   // one bit for each of kFunctionFlags
-  int registered = 0;  // its place in Lua's registry
+  uint8_t flags = 0;          // one bit for each of kFunctionFlags
+  LuaState* state = nullptr;  // the library's
+  int registered = 0;         // its place in the state's registry
 
   bool has(size_t flag) const { return (flags >> flag & 1U) != 0; }
 };
@@ -35,7 +38,7 @@ struct Library {
   std::string name;
   std::string code;
   std::vector<LibraryFunction> functions;
-  uint64_t bytes = 0;  // memory of the code and the compiled functions
+  std::unique_ptr<LuaState> state;  // has the functions, and what they keep between calls
 };
 
 // Returns the library's name from the first line of its code, "#!lua name=...". Returns nullopt if the line
@@ -56,8 +59,9 @@ class Libraries {
 
   const ByName& all() const { return libraries_; }
   size_t functions() const { return functions_.size(); }
-  uint64_t bytes() const { return bytes_; }
-  bool has(std::string_view name) const { return libraries_.contains(std::string(name)); }
+  uint64_t code_bytes() const { return code_bytes_; }
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  const Library* find(std::string_view name) const;  // null if there is none
   const LibraryFunction* function(std::string_view name) const;
 
   // Returns why the libraries cannot be added, or an empty text. `replace`: those with the same names will
@@ -70,7 +74,7 @@ class Libraries {
  private:
   ByName libraries_;
   StringMap<std::pair<const Library*, size_t>> functions_;  // by the name in lower case
-  uint64_t bytes_ = 0;
+  uint64_t code_bytes_ = 0;
 };
 
 }  // namespace holdfast

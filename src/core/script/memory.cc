@@ -1,8 +1,14 @@
-// The memory of scripts: its limits, and garbage collection. Lua 5.1 allocates at points where it cannot
-// collect, so memory must be free before a script begins. The garbage of scripts is collected in small
-// steps between requests, because one full collection may take as long as its creation.
+// The memory of scripts and libraries, and its limits. Lua 5.1 allocates at points where it cannot collect,
+// so memory must be free before a script begins.
+//
+// The limit of all scripts, script-memory-limit, has two parts that never change with what a script does,
+// so that no library can take the memory of scripts:
+// - library_room(): all libraries, with what their functions keep and create. It is a half of the limit,
+//   less the scripts of SCRIPT LOAD, but an eighth at least.
+// - scripts_room(): the rest, for cached scripts and their runs. The compiler leaves run_reserve() of it.
+// One library, with what its functions keep and create, has run_reserve() at most. KEYS and ARGV count to
+// no part, only to the whole.
 #include <algorithm>
-#include <cassert>
 #include <cstdlib>
 #include <cstring>
 #include <lua.hpp>
@@ -15,27 +21,22 @@ namespace holdfast {
 
 namespace {
 
-// Lua's default pace: its work, in percent of the allocated bytes. The pause between two cycles is set in
-// set_pace().
-constexpr int kUsualWork = 200;
-constexpr int kMostWork = 1'000'000;  // in effect a whole cycle in one step
-constexpr uint64_t kLargeBlock = uint64_t{64} << 10U;
-constexpr uint64_t kStepWork = 20'000;  // bytes marked or swept in one step: about 0.1 ms
+uint64_t rest_of(uint64_t all, uint64_t used) { return all - std::min(all, used); }
 
 }  // namespace
 
 void* take_script_memory(lua_State* lua, size_t bytes) {
-  void* host = nullptr;
-  const lua_Alloc allocate = lua_getallocf(lua, &host);
-  void* block = allocate(host, nullptr, 0, bytes);
+  void* state = nullptr;
+  const lua_Alloc allocate = lua_getallocf(lua, &state);
+  void* block = allocate(state, nullptr, 0, bytes);
   if (block != nullptr) return block;
   lua_gc(lua, LUA_GCCOLLECT, 0);
-  return allocate(host, nullptr, 0, bytes);
+  return allocate(state, nullptr, 0, bytes);
 }
 
 void give_script_memory(lua_State* lua, void* block, size_t bytes) {
-  void* host = nullptr;
-  lua_getallocf(lua, &host)(host, block, bytes, 0);
+  void* state = nullptr;
+  lua_getallocf(lua, &state)(state, block, bytes, 0);
 }
 
 void raise_no_memory(lua_State* lua) {
@@ -45,95 +46,103 @@ void raise_no_memory(lua_State* lua) {
 
 // Lua's allocator. Lua frees with new_size 0. It requires that a smaller size never fails; then the old
 // block may stay.
-void* ScriptHost::allocate(void* host, void* block, size_t old_size, size_t new_size) {
-  auto& self = *static_cast<ScriptHost*>(host);
+void* ScriptHost::allocate(void* state, void* block, size_t old_size, size_t new_size) {
+  auto& own = *static_cast<LuaState*>(state);
+  ScriptHost& self = own.host;
   if (new_size == 0) {
+    own.used_bytes -= old_size;
     self.used_bytes_ -= old_size;
     if (block != nullptr) self.blocks_.give(block, old_size);
     return nullptr;
   }
-  if (new_size > old_size && self.used_bytes_ + (new_size - old_size) > self.ceiling_bytes_) return nullptr;
-  if (new_size >= kLargeBlock || self.used_bytes_ > self.fast_collection_bytes_)
-    self.collect_faster(new_size);
+  if (new_size > old_size && !self.may_grow(own, new_size - old_size)) return nullptr;
+  if (new_size >= kLargeBlockBytes || own.used_bytes > own.fast_collection_bytes) {
+    self.collect_faster(own, new_size);
+  }
   void* moved = block == nullptr ? self.blocks_.take(new_size) : self.reallocate(block, old_size, new_size);
-  if (moved != nullptr) self.used_bytes_ += new_size - old_size;
+  if (moved == nullptr) return nullptr;
+  own.used_bytes += new_size - old_size;
+  self.used_bytes_ += new_size - old_size;
   return moved;
 }
 
+bool ScriptHost::may_grow(const LuaState& state, size_t bytes) {
+  if (--memory_fault.after < 0 && memory_fault.after >= -memory_fault.count) return false;
+  return state.used_bytes + bytes <= state.ceiling_bytes;
+}
+
 void* ScriptHost::reallocate(void* block, size_t old_size, size_t new_size) {
-  if (std::min(old_size, new_size) > BlockPool::kMaxBytes) return std::realloc(block, new_size);
-  void* moved = blocks_.take(new_size);
-  if (moved == nullptr) return nullptr;
+  const bool large = std::min(old_size, new_size) > BlockPool::kMaxBytes;
+  void* moved = large ? std::realloc(block, new_size) : blocks_.take(new_size);
+  if (moved == nullptr) return new_size < old_size ? block : nullptr;
+  if (large) return moved;
   std::memcpy(moved, block, std::min(old_size, new_size));
   blocks_.give(block, old_size);
   return moved;
 }
 
-// Raises the collector's pace for a run that has allocated much of its limit, or large blocks. Lua makes
-// one step for each block of any size, so with a few large blocks it would never finish a cycle. The
-// function only sets a number.
-void ScriptHost::collect_faster(size_t block_bytes) {
-  if (block_bytes >= kLargeBlock) look_soon();
-  if (call_.request == nullptr || call_.collects_faster) return;
-  call_.collects_faster = true;
-  lua_gc(lua_, LUA_GCSETSTEPMUL, kMostWork);
+// Calls a function of the engine's own in protected mode. Returns false if it raised an error: the limits
+// of scripts do not count now, so the machine had no memory.
+bool ScriptHost::protect(LuaState& state, lua_CFunction function, void* data) {
+  const bool done = lua_cpcall(state.lua, function, data) == 0;
+  lua_settop(state.lua, 0);
+  return done;
 }
 
-// A cycle must begin and end within the memory that one run may allocate, however much memory stays in use.
-void ScriptHost::set_pace() {
-  const uint64_t run = run_limit();
-  const uint64_t live = std::max(live_bytes_, uint64_t{1});
-  work_ = static_cast<int>(std::min(kUsualWork * (1 + 2 * live / run), uint64_t{kMostWork}));
-  lua_gc(lua_, LUA_GCSETSTEPMUL, work_);
-  lua_gc(lua_, LUA_GCSETPAUSE, static_cast<int>(100 + 100 * std::min(live, run / 4) / live));
+// Frees places of the registry, and what they refer to. The first loop allocates nothing, as the places
+// exist; luaL_unref() may, and without memory the places are lost, but not their content.
+void ScriptHost::unref(LuaState& state, std::span<const int> places) {
+  for (const int place : places) {
+    lua_pushnil(state.lua);
+    lua_rawseti(state.lua, LUA_REGISTRYINDEX, place);
+  }
+  const auto free_places = [](lua_State* lua) {
+    for (const int place : *static_cast<std::span<const int>*>(lua_touserdata(lua, 1))) {
+      luaL_unref(lua, LUA_REGISTRYINDEX, place);
+    }
+    return 0;
+  };
+  static_cast<void>(protect(state, free_places, &places));
 }
 
+uint64_t ScriptHost::library_room() const {
+  return std::max(rest_of(limit_bytes_ / 2, kept_bytes_), limit_bytes_ / 8);
+}
+
+// Returns the most that a state may use, without KEYS and ARGV.
+uint64_t ScriptHost::limit_of(const LuaState& state) const {
+  if (&state == &scripts_lua_) return scripts_room();
+  const uint64_t all = state.used_bytes + rest_of(library_room(), library_bytes());
+  return std::min(all, state.opened_bytes + run_reserve());
+}
+
+// Returns the most that a state may use because of the limit of all states.
+uint64_t ScriptHost::whole_room(const LuaState& state) const {
+  return state.used_bytes + rest_of(limit_bytes_, used_bytes_);
+}
+
+// Begins the limit of a run. The arguments are in memory already.
 void ScriptHost::begin_limit() {
+  LuaState& state = *state_;
   scratch_.set_limit(run_limit());
-  ceiling_bytes_ = std::min(limit_bytes_, used_bytes_ + run_bytes_);
-  fast_collection_bytes_ = used_bytes_ + run_limit() / 4;
+  uint64_t most = limit_of(state) + rest_of(state.used_bytes, call_.used_before);
+  if (&state == &scripts_lua_) most = std::min(most, state.used_bytes + run_bytes_);
+  state.ceiling_bytes = std::min(most, whole_room(state));
+  state.fast_collection_bytes = state.used_bytes + run_limit() / 4;
 }
 
 void ScriptHost::end_limit() {
   constexpr size_t kKeptBytes = size_t{64} << 10U;
   scratch_.reset(kKeptBytes);
-  ceiling_bytes_ = limit_bytes_;
-  fast_collection_bytes_ = UINT64_MAX;
-  if (call_.collects_faster) set_pace();
+  if (call_.collects_faster) set_pace(*state_);
 }
 
 void ScriptHost::set_memory_limits(uint64_t all_bytes, uint64_t run_bytes) {
   if (all_bytes == limit_bytes_ && run_bytes == run_bytes_) return;
-  limit_bytes_ = ceiling_bytes_ = all_bytes;
+  limit_bytes_ = all_bytes;
   run_bytes_ = run_bytes;
-  if (lua_ != nullptr) set_pace();
-}
-
-void ScriptHost::end_collection() {
-  collecting_ = false;
-  live_bytes_ = used_bytes_;
-  set_pace();
-}
-
-void ScriptHost::collect_step() {
-  assert(!running());
-  // For each KiB that it shall collect, Lua does work of 1,024/100 times the percentage.
-  const uint64_t kib = std::max(kStepWork * 100 / (1024 * static_cast<uint64_t>(work_)), uint64_t{1});
-  if (lua_gc(lua_, LUA_GCSTEP, static_cast<int>(kib)) != 0) end_collection();
-}
-
-// Collects all garbage now if the steps between requests were not enough.
-void ScriptHost::make_room() {
-  const uint64_t run = run_limit();
-  const bool near_limit = used_bytes_ + run > limit_bytes_;
-  if (used_bytes_ <= live_bytes_ + (near_limit ? run / 4 : 2 * run)) return;
-  lua_gc(lua_, LUA_GCCOLLECT, 0);
-  end_collection();
-}
-
-void ScriptHost::tidy() {
-  live_bytes_ = std::min(live_bytes_, used_bytes_);
-  if (used_bytes_ > live_bytes_ + run_limit() / 4) collecting_ = true;
+  if (scripts_lua_.lua != nullptr) set_pace(scripts_lua_);
+  for (const auto& [name, library] : libraries_.all()) set_pace(*library->state);
 }
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// The host of scripts: its Lua state, and one run.
+// The host of scripts: its Lua states, and one run.
 #include "core/script/script.h"
 
 #include <algorithm>
@@ -20,6 +20,15 @@ namespace {
 constexpr std::string_view kNoMemory =
     "ERR not enough memory for the script: raise script-run-memory-limit or script-memory-limit";
 
+// Lua calls it for an error outside of protected mode, and would then end the process without a word.
+int on_panic(lua_State* lua) {
+  const ScriptHost& host = host_of(lua);
+  const char* text = lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : "unknown";
+  if (host.log)
+    host.log(3, std::string("a fault of Holdfast: a Lua error outside of a protected call: ") + text);
+  std::abort();
+}
+
 }  // namespace
 
 // Functions that run in protected mode, because memory may run out in any of them.
@@ -29,7 +38,10 @@ struct ScriptSandbox {
     lua_pushliteral(lua, "KEYS");
     lua_pushliteral(lua, "ARGV");
     lua_pushcclosure(lua, run, kUpvalues);
-    host_of(lua).run_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+    state_of(lua).run = luaL_ref(lua, LUA_REGISTRYINDEX);
+    // The text of an error that Lua makes outside of protected mode; made already, it needs no memory.
+    lua_pushliteral(lua, "error in error handling");
+    luaL_ref(lua, LUA_REGISTRYINDEX);
     return 0;
   }
 
@@ -96,23 +108,21 @@ struct ScriptSandbox {
 };
 
 ScriptHost::ScriptHost(uint64_t all_bytes, uint64_t run_bytes)
-    : limit_bytes_(all_bytes), run_bytes_(run_bytes), ceiling_bytes_(all_bytes) {}
-
-ScriptHost::~ScriptHost() {
-  if (lua_ != nullptr) lua_close(lua_);
-}
+    : limit_bytes_(all_bytes), run_bytes_(run_bytes) {}
 
 // Makes the Lua state, which a server without scripts does not need. Returns false if there is not enough
 // memory.
-bool ScriptHost::open() {
-  if (lua_ != nullptr) return true;
-  lua_ = lua_newstate(allocate, this);
-  if (lua_ == nullptr) return false;
-  if (lua_cpcall(lua_, ScriptSandbox::open, nullptr) != 0) {
-    lua_close(std::exchange(lua_, nullptr));
+bool ScriptHost::open(LuaState& state) {
+  if (state.lua != nullptr) return true;
+  state.lua = lua_newstate(allocate, &state);
+  if (state.lua == nullptr) return false;
+  lua_atpanic(state.lua, on_panic);
+  if (!protect(state, ScriptSandbox::open, nullptr)) {
+    lua_close(std::exchange(state.lua, nullptr));
     return false;
   }
-  end_collection();
+  end_collection(state);
+  state.opened_bytes = state.used_bytes;
   return true;
 }
 
@@ -149,7 +159,9 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
                      bool read_only) {
   const DbIndex number = r.s().db_name[r.c.db];
   const size_t begin = r.reply.out().size();
-  begin_call();
+  LuaState& state = script.state == nullptr ? scripts_lua_ : *script.state;
+  make_room(state);
+  begin_call(state, whole_room(state));
   repeated_an_error_ = false;
   call_.request = &r;
   call_.read_only = read_only || script.flags.no_writes;
@@ -160,16 +172,15 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
   if (script.evictable && std::next(script.place) != by_use_.end()) {
     by_use_.splice(by_use_.end(), by_use_, script.place);
   }
-  make_room();
-  lua_rawgeti(lua_, LUA_REGISTRYINDEX, run_);
-  if (lua_pcall(lua_, 0, 0, 0) != 0) {
+  lua_rawgeti(state.lua, LUA_REGISTRYINDEX, state.run);
+  if (lua_pcall(state.lua, 0, 0, 0) != 0) {
     r.reply.out().truncate(begin);
     r.reply.error(call_.killed.empty() ? kNoMemory : call_.killed);
   }
   end_limit();
   end_call();
   r.c.db = r.s().db_at[number];  // SELECT in a script ends with the script, SWAPDB does not
-  tidy();
+  tidy(state);
 }
 
 }  // namespace holdfast

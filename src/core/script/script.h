@@ -1,8 +1,12 @@
-// Scripts: Lua 5.1 in a sandbox, and its interface to the engine. Owns the Lua state, which the first
-// script makes, and the cache of compiled scripts. Users of this header need no Lua header. Split over
-// script.cc (state, runs), cache.cc (compiled scripts), time_limit.cc (the clock), memory.cc (limits,
-// garbage), sandbox.cc (the available parts of Lua), api.cc (redis.call() and so on), value.cc (conversion
-// of values and replies), and one file for each library.
+// Scripts: Lua 5.1 in a sandbox, and its interface to the engine. Owns the Lua states, one for all scripts,
+// which the first script makes, and one for each library of functions, and the cache of compiled scripts.
+// Users of this header need no Lua header. Split over script.cc (states, runs), cache.cc (compiled
+// scripts), functions.cc (libraries), time_limit.cc (the clock), memory.cc (limits), garbage.cc
+// (collection), sandbox.cc (the available parts of Lua), api.cc (redis.call() and so on), value.cc
+// (conversion of values and replies), and one file for each library of Lua.
+//
+// A function of Lua's interface that may allocate or raise an error is called in protected mode only: while
+// a script runs, inside lua_pcall() in its limits; otherwise by protect(), without limits.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +27,7 @@
 #include "core/script/json.h"
 #include "core/script/known_bodies.h"
 #include "core/script/library.h"
+#include "core/script/lua_state.h"
 
 struct lua_State;
 
@@ -39,9 +44,10 @@ struct ScriptFlags {
 };
 
 struct Script {
-  size_t function = 0;  // its place in ScriptHost::pages_
-  int registered = 0;   // a function of a library: its place in Lua's registry, instead of that
-  uint64_t bytes = 0;   // memory of the compiled function
+  size_t function = 0;        // its place in ScriptHost::pages_
+  LuaState* state = nullptr;  // a function of a library: the library's state, and the function's place in
+  int registered = 0;         // its registry, instead of that
+  uint64_t bytes = 0;         // memory of the compiled function
   ScriptFlags flags;
   bool evictable = false;                  // loaded by EVAL only
   std::list<std::string>::iterator place;  // position in by_use_, if evictable
@@ -55,6 +61,12 @@ struct ScriptTime {
   int64_t hard_us = 0;          // run time after which a script that has not written ends; 0: unlimited
 };
 
+// For tests: `count` allocations of Lua fail, after `after` more that succeed.
+struct MemoryFault {
+  int64_t after = INT64_MAX;
+  int64_t count = 1;
+};
+
 // The errors of other commands while a script or a function has exceeded its time.
 inline constexpr std::string_view kBusyScript =
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
@@ -65,22 +77,27 @@ class ScriptHost {
  public:
   static constexpr size_t kPageScripts = 128;  // scripts in one table: see pages_
 
-  // `all_bytes`: memory limit of all scripts and their values. `run_bytes`: memory limit of one run, in
-  // addition to its KEYS and ARGV. Both can be changed while no script runs.
+  // `all_bytes`: memory limit of all scripts, libraries and their values. `run_bytes`: memory limit of one
+  // run, in addition to its KEYS and ARGV, and of one library with its runs. Both can be changed while no
+  // script runs.
   ScriptHost(uint64_t all_bytes, uint64_t run_bytes);
-  ~ScriptHost();
+  ~ScriptHost() = default;
   ScriptHost(const ScriptHost&) = delete;
   ScriptHost& operator=(const ScriptHost&) = delete;
 
   size_t cached() const { return scripts_.size(); }
-  uint64_t memory_bytes() const { return used_bytes_ + libraries_.bytes(); }
+  uint64_t memory_bytes() const { return used_bytes_ + libraries_.code_bytes(); }
+  // Memory of the libraries: code, functions, and what the functions keep.
+  uint64_t library_bytes() const { return memory_bytes() - scripts_lua_.used_bytes; }
   uint64_t run_limit() const { return std::min(run_bytes_, limit_bytes_); }
   void set_memory_limits(uint64_t all_bytes, uint64_t run_bytes);
 
   // Whether there is garbage to collect. collect_step() collects a part; call it between requests, and not
   // while a script runs.
-  bool collecting() const { return collecting_; }
+  bool collecting() const { return collecting_states_ > 0 || !closing_.empty(); }
   void collect_step();
+  // For tests: asserts that the cache, the libraries and the Lua states agree. No script may run.
+  void check_invariants() const;
 
   // Returns a cached script. Returns null if it is not cached. `sha` is in lower case.
   const Script* find(std::string_view sha) const;
@@ -112,9 +129,11 @@ class ScriptHost {
   static constexpr size_t kMostFunctions = 10000;  // in all libraries
   static constexpr int64_t kLoadUs = 500000;       // run time of a library's code, as in Redis
   // Compiles libraries, and runs their code, which registers their functions. Adds all of them or none.
-  // `replace`: removes those with the same names. `alone`: removes all others. Returns an empty text, or
-  // the error without its code. Takes time, and may pause like a run.
-  std::string load_libraries(std::span<const std::string> codes, bool replace, bool alone);
+  // `replace`: removes those with the same names. `alone`: removes all others. `stored`: they were loaded
+  // before, so that the limits of memory do not count. Returns an empty text, or the error without its
+  // code. Takes time, and may pause like a run.
+  std::string load_libraries(std::span<const std::string> codes, bool replace, bool alone,
+                             bool stored = false);
   bool remove_library(std::string_view name);
   // Runs a function for a request and writes its reply. `read_only`: FCALL_RO.
   void run_function(Request& r, const LibraryFunction& function, std::span<const std::string_view> keys,
@@ -156,6 +175,7 @@ class ScriptHost {
 
   ScriptTime time;
   std::function<void(int level, std::string_view text)> log;
+  MemoryFault memory_fault;
 
  private:
   friend struct ScriptApi;       // the functions that Lua calls: api.cc
@@ -176,7 +196,8 @@ class ScriptHost {
     int64_t slice_us = 0;          // begin of the present time slice
     int64_t looked_us = 0;         // time of the last check of the clock
     uint64_t argument_bytes = 0;
-    std::string_view killed;  // why it must end; empty: it may run
+    uint64_t used_before = 0;  // memory of the state before the call
+    std::string_view killed;   // why it must end; empty: it may run
     std::string_view sha;
     const Script* script = nullptr;
     const LibraryFunction* function = nullptr;  // FCALL's
@@ -184,13 +205,27 @@ class ScriptHost {
     std::span<const std::string_view> keys, args;
   };
 
-  static void* allocate(void* host, void* block, size_t old_size, size_t new_size);
+  // One load_libraries().
+  struct Loading {
+    bool replace = false;
+    bool alone = false;
+    bool stored = false;
+    uint64_t leaving_bytes = 0;  // memory of the libraries that will be removed, as far as known
+    uint64_t text_bytes = 0;     // the codes so far
+  };
+
+  static void* allocate(void* state, void* block, size_t old_size, size_t new_size);
   void* reallocate(void* block, size_t old_size, size_t new_size);
+  bool may_grow(const LuaState& state, size_t bytes);
   void write_error(Request& r, lua_State* lua);
-  bool open();
-  std::unique_ptr<Library> load_library(std::string_view code, std::string& error);
-  void release(const Library& library);
-  void begin_call();
+  bool open(LuaState& state);
+  static bool protect(LuaState& state, int (*function)(lua_State*), void* data);
+  static void unref(LuaState& state, std::span<const int> places);
+  std::unique_ptr<Library> load_library(std::string_view code, Loading& loading, std::string& error);
+  uint64_t load_ceiling(const Library& library, const Loading& loading) const;
+  std::string load_batch(std::span<const std::string> codes, Loading loading, Libraries::Batch& batch);
+  void release(Library& library);
+  void begin_call(LuaState& state, uint64_t ceiling_bytes);
   void end_call();
   void set_steps(lua_State* lua, int64_t steps);
   void look_soon();
@@ -198,29 +233,38 @@ class ScriptHost {
   void compile(std::string_view body, Script& script, std::string& error);
   void push_function(lua_State* lua, size_t place) const;
   void evict(size_t count);
+
+  // The division of the memory of scripts: see memory.cc.
+  uint64_t run_reserve() const { return std::min(run_bytes_, limit_bytes_ / 4); }
+  uint64_t library_room() const;
+  uint64_t scripts_room() const { return limit_bytes_ - library_room(); }
+  uint64_t limit_of(const LuaState& state) const;
+  uint64_t whole_room(const LuaState& state) const;
   void begin_limit();
   void end_limit();
-  void collect_faster(size_t block_bytes);
-  void set_pace();
-  void end_collection();
-  void make_room();
-  void tidy();
+
+  void collect_faster(LuaState& state, size_t block_bytes);
+  void set_pace(LuaState& state);
+  void set_collecting(LuaState& state, bool collecting);
+  void end_collection(LuaState& state);
+  bool collect_part(LuaState& state);
+  void collect(LuaState& state);
+  void collect_libraries();
+  void make_room(LuaState& state);
+  void tidy(LuaState& state);
 
   BlockPool blocks_;
-  uint64_t used_bytes_ = 0;
+  uint64_t used_bytes_ = 0;  // by all states
   uint64_t limit_bytes_;
   uint64_t run_bytes_;
-  uint64_t ceiling_bytes_;                       // the present limit
-  uint64_t fast_collection_bytes_ = UINT64_MAX;  // use beyond which the collector runs faster
-  uint64_t live_bytes_ = 0;                      // memory in use after the last collection
-  bool collecting_ = false;                      // there is too much garbage
-  int work_ = 0;                      // pace of Lua's collector, in percent of the allocated bytes
-  lua_State* lua_ = nullptr;          // null before the first script
-  lua_State* current_ = nullptr;      // the running coroutine
-  int64_t steps_ = 0;                 // steps between two checks of the clock
-  int64_t steps_left_ = 0;            // steps left for C code until the next check
-  uint64_t random_ = 0x1234ABCD330E;  // the state of math.random()
-  int run_ = 0;                       // registry place of the function that runs a script
+  size_t collecting_states_ = 0;
+  LuaState scripts_lua_{*this};                     // the state of all scripts
+  std::vector<std::unique_ptr<LuaState>> closing_;  // of removed libraries, whose memory is freed in steps
+  LuaState* state_ = nullptr;                       // the state of the present call
+  lua_State* current_ = nullptr;                    // the running coroutine
+  int64_t steps_ = 0;                               // steps between two checks of the clock
+  int64_t steps_left_ = 0;                          // steps left for C code until the next check
+  uint64_t random_ = 0x1234ABCD330E;                // the state of math.random()
   // Registry places of the tables of compiled scripts, kPageScripts in each. Small tables, because Lua
   // marks or grows a table in one uninterrupted operation.
   std::vector<int> pages_;
@@ -232,7 +276,6 @@ class ScriptHost {
   std::list<std::string> by_use_;  // names of evictable scripts, the most recently used one last
   uint64_t kept_bytes_ = 0;        // memory of SCRIPT LOAD's scripts
   Libraries libraries_;
-  int library_globals_ = 0;  // registry place of the globals that a library's code sees; 0: not made yet
   uint64_t evicted_ = 0;
   bool repeated_an_error_ = false;
   JsonSettings json_;

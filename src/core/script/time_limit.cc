@@ -36,14 +36,19 @@ int64_t adapted(int64_t steps, int64_t took_us) {
 
 }  // namespace
 
-void ScriptHost::begin_call() {
+void ScriptHost::begin_call(LuaState& state, uint64_t ceiling_bytes) {
   call_.active = true;
-  current_ = lua_;
-  set_steps(lua_, kFirstSteps);
+  call_.used_before = state.used_bytes;
+  state_ = &state;
+  state.ceiling_bytes = ceiling_bytes;
+  current_ = state.lua;
+  set_steps(current_, kFirstSteps);
 }
 
 void ScriptHost::end_call() {
-  lua_settop(lua_, 0);
+  lua_settop(state_->lua, 0);
+  state_->ceiling_bytes = state_->fast_collection_bytes = UINT64_MAX;
+  state_ = nullptr;
   call_ = Call{};
   json_ = {};
 }
@@ -72,9 +77,9 @@ void ScriptHost::yield_in_time() {
   const int64_t now_us = time.clock_us();
   if (call_.began_us == 0) call_.began_us = call_.slice_us = call_.looked_us = now_us;
   uint64_t bytes = call_.argument_bytes;
-  if (fast_collection_bytes_ != UINT64_MAX) {
-    const uint64_t at_first = std::min(fast_collection_bytes_ - run_limit() / 4, live_bytes_);
-    bytes += used_bytes_ - std::min(used_bytes_, at_first);
+  if (const LuaState& state = *state_; state.fast_collection_bytes != UINT64_MAX) {
+    const uint64_t at_first = std::min(state.fast_collection_bytes - run_limit() / 4, state.live_bytes);
+    bytes += state.used_bytes - std::min(state.used_bytes, at_first);
   }
   steps_ = std::min(adapted(steps_, now_us - call_.looked_us), most_steps(bytes));
   call_.looked_us = now_us;

@@ -179,9 +179,11 @@ const std::array kRows{
     Row{"Scripts", "script-timeout", "60000", When::kAnyTime, Kind::kNumber, &O::script_hard_ms, 0, kMaxI32,
         "milliseconds after which the server ends a script that has not written; 0: never"},
     Row{"Scripts", "script-memory-limit", "256mb", When::kAnyTime, Kind::kSize, &O::script_memory_bytes,
-        1U << 20U, kMaxU64, "memory of all scripts and of what they create"},
+        1U << 20U, kMaxU64, "memory of all scripts and libraries, and of what they create"},
     Row{"Scripts", "script-run-memory-limit", "16mb", When::kAnyTime, Kind::kSize, &O::script_run_bytes,
-        1U << 20U, kMaxU64, "memory that one run may take, beside its KEYS and ARGV"},
+        1U << 20U, kMaxU64,
+        "memory that one run may take, beside its KEYS and ARGV; and one library of functions, with its "
+        "calls"},
 
     Row{"Logging", "slowlog-log-slower-than", "10000", When::kAnyTime, Kind::kNumber, &O::slowlog_us, 0,
         kMaxI32, "microseconds from which SLOWLOG keeps a command"},
