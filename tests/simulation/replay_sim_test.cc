@@ -1,25 +1,18 @@
 // Replay equals state, at every step: random requests of all commands run on an engine, and at random
 // points a fresh engine with other options loads the last snapshot and replays all records since. Both have
-// the same state. The variables are those of simulation_test.cc. A run that fails is reduced to the
-// necessary steps.
+// the same state. A run that fails is reduced to the necessary steps.
 #include <doctest/doctest.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <iostream>
 
 #include "apart.h"
 #include "replay_requests.h"
 #include "replay_world.h"
+#include "seeds.h"
 #include "shorten.h"
 
 namespace holdfast::simulation {
 namespace {
-
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 std::string printable(std::string_view text) {
   std::string out;
@@ -108,16 +101,7 @@ bool check_seed(uint64_t seed, uint64_t most) {
 }  // namespace
 
 TEST_CASE("simulation: snapshot and records give the state, at every step and with other options") {
-  const bool one = std::getenv("HOLDFAST_SIM_SEED") != nullptr;
-  const uint64_t first = from_environment("HOLDFAST_SIM_SEED", from_environment("HOLDFAST_SEED", 1));
-  const uint64_t runs = from_environment("HOLDFAST_SIM_RUNS", one ? 1 : 30);
-  const uint64_t steps = from_environment("HOLDFAST_SIM_STEPS", 300);
-  std::cout << "replay: seeds " << first << " to " << first + runs - 1 << ", " << steps << " steps each\n";
-  uint64_t failed = 0;
-  for (uint64_t seed = first; seed < first + runs && failed < 3; ++seed) {
-    if (!check_seed(seed, steps)) ++failed;
-  }
-  CHECK(failed == 0);
+  check_seeds("replay", 30, check_seed);
 }
 
 }  // namespace holdfast::simulation

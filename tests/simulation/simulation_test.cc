@@ -1,25 +1,18 @@
 // Runs of random steps on the engine and on a plain model of it; tests/simulation/world.h describes the
-// comparison. HOLDFAST_SIM_RUNS and HOLDFAST_SIM_STEPS set the amount, HOLDFAST_SEED the first seed.
-// HOLDFAST_SIM_SEED sets it too, with one run if the number of runs is not given. One seed decides a whole
-// run. A run that fails is reduced to the necessary steps.
+// comparison. One seed decides a whole run. A run that fails is reduced to the necessary steps.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <iostream>
 
 #include "apart.h"
 #include "generator.h"
+#include "seeds.h"
 #include "shorten.h"
 #include "step.h"
 #include "world.h"
 
 namespace holdfast::simulation {
 namespace {
-
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 // Plays the steps. Returns the first fault; empty if there is none. Writes the transcript so far to
 // `story`, unless it is null.
@@ -77,17 +70,7 @@ bool check_seed(uint64_t seed, uint64_t steps) {
 }  // namespace
 
 TEST_CASE("simulation: engine and model give the same bytes for every sequence of requests and events") {
-  const bool one = std::getenv("HOLDFAST_SIM_SEED") != nullptr;
-  const uint64_t first = from_environment("HOLDFAST_SIM_SEED", from_environment("HOLDFAST_SEED", 1));
-  const uint64_t runs = from_environment("HOLDFAST_SIM_RUNS", one ? 1 : 75);
-  const uint64_t steps = from_environment("HOLDFAST_SIM_STEPS", 300);
-  std::cout << "simulation: seeds " << first << " to " << first + runs - 1 << ", " << steps
-            << " steps each\n";
-  uint64_t failed = 0;
-  for (uint64_t seed = first; seed < first + runs && failed < 3; ++seed) {
-    if (!check_seed(seed, steps)) ++failed;
-  }
-  CHECK(failed == 0);
+  check_seeds("simulation", 75, check_seed);
 }
 
 }  // namespace holdfast::simulation

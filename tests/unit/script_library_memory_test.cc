@@ -4,31 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/engine_parts.h"
-#include "session.h"
+#include "script_memory.h"
 #include "simulation/apart.h"
 
 namespace holdfast {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-
-Config small_config() {
-  Config config = session_config();
-  config.limits.script_memory_bytes = 16 * kMiB;
-  config.limits.script_run_bytes = 2 * kMiB;
-  return config;
-}
-
-uint64_t script_bytes(Engine& engine) { return engine.state().scripts.memory_bytes(); }
-
-void collect_all(Engine& engine) {
-  Effects fx;
-  for (int turns = 0; engine.next_deadline() && engine.next_deadline()->count == 0; ++turns) {
-    engine.tick(session_time(0), fx);
-    REQUIRE(turns < 100'000);
-  }
-}
+Config small_config() { return script_limits(16 * kMiB, 2 * kMiB); }
 
 // A library whose function `<name>_grow` keeps small tables until there is no memory, and `<name>_get`
 // returns its argument.
@@ -86,7 +68,7 @@ TEST_CASE("library memory: all that a library keeps is freed when it is deleted,
   TestClient c(engine);
   c.must({"FUNCTION", "LOAD", keeping_library("full")});
   c.must({"FUNCTION", "LOAD", keeping_library("other")});
-  collect_all(engine);
+  turns_of_work(engine);
   const uint64_t before = script_bytes(engine);
   const std::vector<std::string> commands[] = {{"FUNCTION", "DELETE", "full"},
                                                {"FUNCTION", "LOAD", "REPLACE", keeping_library("full")},
@@ -96,7 +78,7 @@ TEST_CASE("library memory: all that a library keeps is freed when it is deleted,
     fill(c, "full");
     CHECK(script_bytes(engine) > before + kMiB);
     c.must(command);
-    collect_all(engine);
+    turns_of_work(engine);
     CHECK(script_bytes(engine) < before + kMiB / 8);
   }
 }

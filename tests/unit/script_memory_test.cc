@@ -5,33 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/engine_parts.h"
-#include "session.h"
+#include "script_memory.h"
 
 namespace holdfast {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-
-Config small_config() {
-  Config config = session_config();
-  config.limits.script_memory_bytes = 32 * kMiB;
-  config.limits.script_run_bytes = 8 * kMiB;
-  return config;
-}
-
-uint64_t script_bytes(Engine& engine) { return engine.state().scripts.memory_bytes(); }
-
-// Returns the number of loop iterations in which the engine has work at once.
-int turns_of_work(Engine& engine) {
-  int turns = 0;
-  Effects fx;
-  for (; engine.next_deadline() && engine.next_deadline()->count == 0; ++turns) {
-    engine.tick(session_time(0), fx);
-    REQUIRE(turns < 100'000);
-  }
-  return turns;
-}
+Config small_config() { return script_limits(32 * kMiB, 8 * kMiB); }
 
 // Caches scripts of about 100 KB each until one is rejected. Returns the name of the first.
 std::string fill_cache(TestClient& c) {

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -12,16 +11,9 @@
 #include <vector>
 
 #include "server_runs.h"
+#include "simulation/seeds.h"
 
 namespace holdfast::simulation {
-namespace {
-
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
-
-}  // namespace
 
 TEST_CASE("server simulation: no stop, crash or fault of the disk breaks what the documentation promises") {
   const uint64_t steps = from_environment("HOLDFAST_SIM_SERVER_STEPS", 10000);
