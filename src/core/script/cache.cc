@@ -3,6 +3,7 @@
 #include <lua.hpp>
 
 #include "core/script/api.h"
+#include "core/script/memory.h"
 #include "core/script/script.h"
 #include "core/script/value.h"
 
@@ -162,7 +163,7 @@ void ScriptHost::compile(std::string_view body, Script& script, std::string& err
   make_room(state);
   begin_call(state, std::min(scripts_room() - run_reserve(), whole_room(state)));
   if (lua_cpcall(state.lua, ScriptCompiler::compile, &source) != 0) error = kNoRoom;
-  const uint64_t grown = state.used_bytes - std::min(state.used_bytes, call_.used_before);
+  const uint64_t grown = rest_of(state.used_bytes, call_.used_before);
   end_call();
   script.function = source.function;
   // The difference may be too small, because garbage may have been collected meanwhile. A function takes
@@ -225,7 +226,7 @@ void ScriptHost::evict(size_t count) {
     lua_rawseti(state.lua, -2, slot_of(script.function));
     lua_pop(state.lua, 1);
     free_places_.push_back(script.function);
-    state.live_bytes -= std::min(state.live_bytes, script.bytes);
+    state.live_bytes = rest_of(state.live_bytes, script.bytes);
     ++evicted_;
     scripts_.part(sha).erase(it);
   }

@@ -11,6 +11,7 @@
 #include "core/base/config.h"
 #include "core/base/parse.h"
 #include "core/script/api.h"
+#include "core/script/memory.h"
 #include "core/script/script.h"
 #include "core/script/value.h"
 #include "core/state/conn.h"
@@ -207,7 +208,6 @@ struct LibraryLoader {
 // Returns the limit of a library's state while its code runs.
 uint64_t ScriptHost::load_ceiling(const Library& library, const Loading& loading) const {
   if (loading.stored) return UINT64_MAX;
-  const auto rest_of = [](uint64_t all, uint64_t used) { return all - std::min(all, used); };
   const LuaState& state = *library.state;
   const uint64_t room = library_room() + loading.leaving_bytes;
   const uint64_t all = state.used_bytes + rest_of(room, library_bytes() + loading.text_bytes);

@@ -19,12 +19,6 @@
 
 namespace holdfast {
 
-namespace {
-
-uint64_t rest_of(uint64_t all, uint64_t used) { return all - std::min(all, used); }
-
-}  // namespace
-
 void* take_script_memory(lua_State* lua, size_t bytes) {
   void* state = nullptr;
   const lua_Alloc allocate = lua_getallocf(lua, &state);

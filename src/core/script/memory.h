@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 struct lua_State;
 
 namespace holdfast {
+
+// Returns what is left of `all`; 0 if more is used.
+constexpr uint64_t rest_of(uint64_t all, uint64_t used) { return used < all ? all - used : 0; }
 
 // Allocates memory from a state's allocator. Returns null if the limits do not allow it, even after all
 // garbage has been collected. Values that are still needed must be on Lua's stack.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/script/api.h"
+#include "core/script/memory.h"
 #include "core/script/script.h"
 #include "core/script/value.h"
 
@@ -79,7 +80,7 @@ void ScriptHost::yield_in_time() {
   uint64_t bytes = call_.argument_bytes;
   if (const LuaState& state = *state_; state.fast_collection_bytes != UINT64_MAX) {
     const uint64_t at_first = std::min(state.fast_collection_bytes - run_limit() / 4, state.live_bytes);
-    bytes += state.used_bytes - std::min(state.used_bytes, at_first);
+    bytes += rest_of(state.used_bytes, at_first);
   }
   steps_ = std::min(adapted(steps_, now_us - call_.looked_us), most_steps(bytes));
   call_.looked_us = now_us;
