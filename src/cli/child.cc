@@ -12,9 +12,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -31,6 +33,7 @@ constexpr int kNotFound = 127;
 constexpr int kNotRun = 126;
 // The interval of checks for a group whose first process has ended: no event reports the end of the others.
 constexpr milliseconds kLookAgain{20};
+constexpr int64_t kLookForRestMs = 1000;  // beside SIGCHLD, for processes whose parent is no ancestor
 constexpr int64_t kAboutToMs = 2;
 constexpr int64_t kLongestWaitMs = 3600000;  // for one poll()
 
@@ -100,16 +103,23 @@ int status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-// Whether a line of /proc/PID/stat is that of a live process of the group. The line is
-// "PID (NAME) STATE PARENT GROUP ...", where NAME may contain any character.
-bool lives_in(const std::string& stat, pid_t group) {
-  const size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return false;
+struct ProcessFacts {
   char state = 0;
   int parent = 0;
-  int its_group = 0;
-  if (std::sscanf(stat.c_str() + name_end + 1, " %c %d %d", &state, &parent, &its_group) != 3) return false;
-  return its_group == group && state != 'Z' && state != 'X';
+  int group = 0;
+
+  bool is_dead() const { return state == 'Z' || state == 'X'; }
+};
+
+// Reads a line of /proc/PID/stat. The line is "PID (NAME) STATE PARENT GROUP ...", where NAME may contain
+// any character.
+std::optional<ProcessFacts> facts_of(const std::string& stat) {
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  ProcessFacts facts;
+  const char* const behind = stat.c_str() + name_end + 1;
+  if (std::sscanf(behind, " %c %d %d", &facts.state, &facts.parent, &facts.group) != 3) return std::nullopt;
+  return facts;
 }
 
 }  // namespace
@@ -129,6 +139,8 @@ int Child::start(const std::vector<std::string>& argv, const Environment& more, 
                   signals_.nohup()};
   Pipe gate;
   Pipe errors;
+  // So that SIGCHLD reports the ends of processes whose parents have ended, too.
+  if (how.rest == Supervision::Rest::kAwaited) prctl(PR_SET_CHILD_SUBREAPER, 1);
   pid_ = fork();
   if (pid_ == 0) become(plan, gate, errors);
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
@@ -164,7 +176,7 @@ CommandEnd Child::wait_for_end(const Supervision& how) {
     if (fds[1].revents != 0 || is_too_late(how)) lose(how);
     if (prolong(how)) guardian_.set(deadline(how));
     if (fds[0].revents != 0) take_signals(how);
-    if (how.whole_group && ended_ && !ending_) end_group(how);
+    if (ended_ && !ending_ && !awaiting_) await_rest(how);
     if (ending_ && !killed_ && steady_clock::now() >= kill_at_) {
       kill(-pid_, SIGKILL);
       killed_ = true;
@@ -182,9 +194,10 @@ int Child::wait_ms(const Supervision& how) const {
     const auto left = std::chrono::ceil<milliseconds>(kill_at_ - steady_clock::now());
     return static_cast<int>((killed_ ? kLookAgain : std::clamp(left, milliseconds(0), kLookAgain)).count());
   }
-  if (!how.time_left) return -1;
+  const int64_t longest_ms = awaiting_ ? kLookForRestMs : kLongestWaitMs;
+  if (!how.time_left) return awaiting_ ? static_cast<int>(longest_ms) : -1;
   const int64_t left_ms = deadline(how).term_at_ms - boot_time_ms();
-  return static_cast<int>(std::clamp<int64_t>(left_ms / 2, kLookAgain.count(), kLongestWaitMs));
+  return static_cast<int>(std::clamp<int64_t>(left_ms / 2, kLookAgain.count(), longest_ms));
 }
 
 // Sets a later `dead_by_ms_` if the command may run longer. Returns true if the guardian needs the new one.
@@ -302,24 +315,40 @@ void Child::end_group(const Supervision& how) {
   kill(-pid_, SIGCONT);  // a stopped process cannot end
 }
 
-bool Child::is_over() const { return ended_ && (!ending_ || !group_lives()); }
+bool Child::is_over() const { return ended_ && ((!ending_ && !awaiting_) || !group_lives()); }
+
+// The command ended by itself. The terminal comes back to this process, as a shell knows only this process.
+void Child::await_rest(const Supervision& how) {
+  if (how.rest == Supervision::Rest::kEnded) return end_group(how);
+  if (how.rest == Supervision::Rest::kRuns || !group_lives()) return;
+  awaiting_ = true;
+  terminal_.reclaim(pid_);
+  if (how.on_rest) how.on_rest();
+}
 
 // Whether the group has a live process. kill() cannot tell: the zombie keeps the group. If /proc cannot be
-// read, the group counts as alive until KILL was sent. Even after KILL a process may need time to end.
+// read, the group counts as alive until KILL was sent. Even after KILL a process may need time to end. On
+// the way it reaps adopted processes, as reap_adopted() does not look behind the zombie of the command.
 bool Child::group_lives() const {
   std::error_code wrong;
   std::filesystem::directory_iterator processes("/proc", wrong);
   if (wrong) return !killed_;
   bool any = false;
+  bool lives = false;
   for (const std::filesystem::directory_entry& process : processes) {
     const std::string name = process.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     any = true;
     std::string line;
     std::ifstream stat(process.path() / "stat");
-    if (std::getline(stat, line, '\0') && lives_in(line, pid_)) return true;
+    const auto facts = std::getline(stat, line, '\0') ? facts_of(line) : std::nullopt;
+    if (!facts) continue;
+    lives = lives || (facts->group == pid_ && !facts->is_dead());
+    const pid_t pid = std::atoi(name.c_str());
+    if (facts->is_dead() && facts->parent == getpid() && pid != pid_ && !guardian_.is(pid))
+      waitpid(pid, nullptr, WNOHANG);
   }
-  return !any && !killed_;
+  return lives || (!any && !killed_);
 }
 
 int Child::reap() {

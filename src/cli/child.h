@@ -24,8 +24,11 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 struct Supervision {
   int lost_fd = -1;                    // becomes readable when the command must end
   std::chrono::milliseconds grace{0};  // from TERM to KILL
-  // Also ends the processes that remain in the group after the command ended by itself.
-  bool whole_group = false;
+  // What happens to the processes that remain in the group after the command ended by itself: they keep
+  // running, wait_for_end() waits for them, or it ends them.
+  enum class Rest : uint8_t { kRuns, kAwaited, kEnded };
+  Rest rest = Rest::kRuns;
+  std::function<void()> on_rest;  // of kAwaited: called once, if there are such processes
   // Called after a stop, before the command resumes. Returns whether it may resume. Empty: always.
   std::function<bool()> may_resume;
   // Returns how much longer the command may run. After that time its whole group is dead. While this
@@ -57,9 +60,8 @@ class Child {
   // or descriptor can be allocated.
   int start(const std::vector<std::string>& argv, const Environment& more, const Supervision& how);
 
-  // Forwards signals, and stops and resumes together with the command, until the command ended. Processes
-  // that remain in its group keep running. After a loss or with `whole_group`, it ends the whole group
-  // before it returns.
+  // Forwards signals, and stops and resumes together with the command, until the command ended, and the
+  // rest of its group as `how` says. After a loss it ends the whole group before it returns.
   CommandEnd wait_for_end(const Supervision& how);
 
  private:
@@ -79,6 +81,7 @@ class Child {
   void end_group(const Supervision& how);
   bool group_lives() const;
   bool is_over() const;
+  void await_rest(const Supervision& how);
   int reap();
 
   const Signals& signals_;
@@ -91,7 +94,8 @@ class Child {
   bool ended_ = false;  // a zombie, so its pid cannot be reused
   bool asked_to_end_ = false;
   bool lost_ = false;
-  bool ending_ = false;  // TERM was sent to the group, and the whole group must end
+  bool awaiting_ = false;  // the command ended, and the rest of its group has not
+  bool ending_ = false;    // TERM was sent to the group, and the whole group must end
   bool killed_ = false;
   int64_t dead_by_ms_ = GroupDeadline::kNone;  // the deadline last sent to the guardian
   std::chrono::steady_clock::time_point kill_at_;

@@ -92,7 +92,7 @@ std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hol
   News news;
   Supervision how;
   how.lost_fd = mail.fd();
-  how.whole_group = true;
+  how.rest = Supervision::Rest::kEnded;
   how.on_lost = [&] {
     news = mail.take();
     report_news(run, news);

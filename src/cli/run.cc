@@ -33,6 +33,12 @@ Result release(const RunOptions& run, Hold& hold, const CommandEnd& end) {
 int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<Result>& lost) {
   Supervision how;
   how.lost_fd = lost.fd();
+  how.rest = run.leader_only ? Supervision::Rest::kRuns : Supervision::Rest::kAwaited;
+  how.on_rest = [&run] {
+    if (run.quiet || !can_write_error()) return;
+    fail(0, "{}: the command ended; the lock lasts until the processes that it left behind end",
+         printable(run.name));
+  };
   const CommandEnd end = run_command(signals, run, hold, how);
   if (end.lost) return lost_status(run, lost.take());
   const Result released = release(run, hold, end);

@@ -18,8 +18,9 @@ namespace {
 constexpr std::string_view kRunHelp =
     R"(Usage: holdfast run [options] NAME -- COMMAND [ARGUMENT...]
 
-Acquires the lock NAME, runs COMMAND, renews the lock while COMMAND runs, and releases it. If the lock is
-lost, COMMAND gets TERM, and KILL after the grace. COMMAND never outlives this program.
+Acquires the lock NAME, runs COMMAND, renews the lock while COMMAND runs, and releases it. If COMMAND leaves
+processes running in its group, the lock lasts until they end. If the lock is lost, COMMAND gets TERM, and
+KILL after the grace. COMMAND never outlives this program.
 
 {}  --ttl TIME          the lock's TTL: it expires this long after the last renewal if this machine fails
                       (30s; at least 10ms)
@@ -31,6 +32,7 @@ lost, COMMAND gets TERM, and KILL after the grace. COMMAND never outlives this p
   --at-least TIME     keep the lock this long after its grant, also if COMMAND ends earlier (0)
   --grace TIME        from TERM to KILL after a loss (5s)
   --end-before-expiry end COMMAND before the lock expires, also while this program is stopped
+  --leader-only       release the lock when COMMAND itself ends, also if it left processes running
   -E, --busy-status N the exit status if the lock is not acquired (75)
   --verbose           sum up at the end, on standard error: waited, held, renewals, losses
   --help              this text
@@ -122,7 +124,7 @@ struct Form {
 constexpr Form kRun{
     "run",
     "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q note= grace= at-least= "
-    "end-before-expiry end-before-lock busy-status,E= verbose help,h",
+    "end-before-expiry end-before-lock leader-only busy-status,E= verbose help,h",
     kRunHelp};
 constexpr Form kElect{"elect", "ttl= grace= restart json quiet,q note= help,h", kElectHelp};
 
@@ -153,6 +155,7 @@ RunOptions understood(const Form& form, const Given& given, std::vector<std::str
   options.ends_before_lock = form.verb == kElect.verb || given.contains("end-before-expiry") ||
                              given.contains("end-before-lock");  // its old name
   options.json = given.contains("json");
+  options.leader_only = given.contains("leader-only");
   options.verbose = given.contains("verbose");
   return options;
 }

@@ -21,7 +21,8 @@ struct RunOptions : LockSettings {
   bool ends_before_lock = false;  // the command ends first; always true for elect
   // For run:
   milliseconds at_least{0};
-  bool verbose = false;  // sum up at the end
+  bool leader_only = false;  // processes that the command leaves behind do not count
+  bool verbose = false;      // sum up at the end
   // For elect:
   bool restart = false;
   bool json = false;

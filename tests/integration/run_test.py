@@ -67,6 +67,50 @@ def run_reaps_the_processes_that_it_adopts(_):
     held.ended(0)
 
 
+# Leaves a process in the group, which reads the same pipe.
+LEFT_BEHIND = "exec 3<&0; { echo up; cat <&3; } & exit 3"
+
+
+def left_behind():
+    held = Run([], ["sh", "-c", LEFT_BEHIND])
+    equal(held.line(), "up")
+    equal(held.process.stderr.readline(), f"holdfast: {NAME}: the command ended; the lock lasts until the "
+          "processes that it left behind end\n")
+    return held
+
+
+@test
+def the_lock_lasts_until_the_processes_that_the_command_left_behind_end(server):
+    held = left_behind()
+    equal(len(info(server)["holders"]), 1)
+    held.ended(3)  # closes the input
+    equal(info(server), None)
+
+
+@test
+def with_leader_only_the_lock_ends_with_the_command_and_a_process_that_left_the_group_never_counts(server):
+    held = Run(["--leader-only"], ["sh", "-c", LEFT_BEHIND])
+    until(lambda: held.process.poll() is not None)
+    equal(held.process.returncode, 3)
+    equal(info(server), None)
+    _, err = run(0, [], ["sh", "-c", "setsid sleep 5 </dev/null >/dev/null 2>&1 & exit 0"])
+    equal("left behind" in err, False)
+    equal(info(server), None)
+
+
+@test
+def a_signal_and_a_loss_end_the_processes_that_were_left_behind(server):
+    held = left_behind()
+    held.process.send_signal(signal.SIGTERM)
+    held.process.wait(LIMIT_S)
+    held.ended(3)
+    equal(info(server), None)
+    held = left_behind()
+    equal(server.ask("LOCKS", "BREAK", NAME), 1)
+    held.process.wait(LIMIT_S)
+    held.ended(76)
+
+
 @test
 def a_busy_lock_exits_with_75_or_the_busy_status_and_starts_nothing(server):
     server.lock(NAME)
