@@ -176,6 +176,18 @@ def every_verb_reports_a_rejected_login_at_once_and_does_not_retry(server):
 
 
 @test
+def each_verb_on_redis_reports_that_a_password_is_missing_and_does_not_retry(_):
+    """Redis rejects a long request before the login as a breach of the protocol."""
+    with data_folder() as folder:
+        folder.mkdir()
+        with Server(folder, "--port", str(free_port()), "--requirepass", PASSWORD, command=REDIS) as server:
+            where = f"redis://127.0.0.1:{port_of(server)}"
+            for verb, words in (("run", ["k", "--", "true"]), ("elect", ["k", "--", "true"]), ("lock", ["k"])):
+                out, err = call(69, verb, "--servers", where, *words)
+                has(out + err, "NOAUTH", "HOLDFAST_PASSWORD")
+
+
+@test
 def every_verb_reports_a_missing_permission_at_once_and_does_not_retry(server):
     server.ask("ACL", "SETUSER", "small", "on", f">{PASSWORD}", "+ping")
     for verb, words in ALL_VERBS.items():

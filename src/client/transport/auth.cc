@@ -75,6 +75,9 @@ void AuthConnection::answered(Value value) {
     return open();
   }
   if (to_drop_ == 0) return user_.answered(std::move(value));
+  // Redis takes a long request before the login for a breach of the protocol, and closes the connection.
+  const bool needs_login = value.kind == Value::Kind::kError && value.text.starts_with("NOAUTH");
+  if (needs_login && login_.empty()) return end(kAuthPrefix + value.text);
   --to_drop_;
   const bool refused = value.kind == Value::Kind::kError && refusal_.kind == Value::Kind::kNull;
   if (refused) refusal_ = std::move(value);
