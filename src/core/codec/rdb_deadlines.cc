@@ -1,7 +1,6 @@
 // Reads hashes with deadlines of fields, in the four encodings of Redis 7.4.
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "core/base/parse.h"
 #include "core/codec/rdb.h"
@@ -53,18 +52,22 @@ void RdbReader::read_timed_field(Input& in) {
 void RdbReader::read_packed_timed_hash(Input& in, std::string_view key) {
   const std::string_view bytes = in.text(value_text_);
   if (!in.good()) return;
-  std::vector<std::string> texts;
-  bool timed = read_listpack(bytes, [&](std::string_view text) { texts.emplace_back(text); });
-  timed = timed && !texts.empty() && texts.size() % 3 == 0;
-  for (size_t i = 2; timed && i < texts.size(); i += 3) {
-    timed = parse_int_in(texts[i], 0, INT64_MAX).has_value();
-  }
-  if (!timed) return static_cast<void>(in.wrong("a packed hash is damaged"));
   sink_.begin_collection(kind_, db_, key, expire_ms_);
-  for (size_t i = 0; i < texts.size(); i += 3) {
-    pass_field(texts[i], texts[i + 1], static_cast<uint64_t>(parse_int(texts[i + 2]).value_or(0)));
-  }
-  end_value();
+  std::string texts[2];
+  size_t at = 0;
+  uint64_t fields = 0;
+  const bool good = read_listpack(bytes, [&](std::string_view text) {
+    if (at < 2) return texts[at++] = text, true;
+    const auto deadline_ms = parse_int_in(text, 0, INT64_MAX);
+    if (!deadline_ms) return false;
+    if (!sink_.has_room(texts[1].size())) return in.wrong(Input::kNoRoom), false;
+    pass_field(texts[0], texts[1], static_cast<uint64_t>(*deadline_ms));
+    at = 0;
+    ++fields;
+    return true;
+  });
+  if (!good || at != 0 || fields == 0) in.wrong("a packed hash is damaged");
+  if (in.good()) end_value();
 }
 
 }  // namespace holdfast

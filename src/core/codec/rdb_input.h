@@ -14,7 +14,9 @@ namespace holdfast {
 // wrong().
 class RdbReader::Input {
  public:
-  explicit Input(std::string_view bytes) : bytes_(bytes) {}
+  static constexpr std::string_view kNoRoom = "no memory for the value";
+
+  Input(std::string_view bytes, const RdbSink& sink) : bytes_(bytes), sink_(sink) {}
 
   bool short_of_bytes() const { return short_; }
   const std::string& wrong() const { return wrong_; }
@@ -86,11 +88,13 @@ class RdbReader::Input {
     if (packed > kMaxTextBytes || size > kMaxTextBytes) return wrong("a string of more than 512 MiB");
     const std::string_view bytes = take(packed);
     if (short_) return {};
+    if (!sink_.has_room(size)) return wrong(kNoRoom);
     if (!unpack_lzf(bytes, size, scratch)) return wrong("a compressed string is damaged");
     return scratch;
   }
 
   std::string_view bytes_;
+  const RdbSink& sink_;
   size_t used_ = 0;
   size_t wanted_ = 0;
   bool short_ = false;

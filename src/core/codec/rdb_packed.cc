@@ -133,7 +133,7 @@ bool read_listpack(std::string_view bytes, const EachText& each) {
     const auto element = listpack_element(in);
     if (!element || !in.good()) return false;
     in.take(back_length_bytes(before - in.left()));
-    if (in.good()) each(*element);
+    if (in.good() && !each(*element)) return false;
   }
   in.take(1);
   return in.good() && in.left() == 0 && (count == kUncounted || count == met);
@@ -149,8 +149,7 @@ bool read_ziplist(std::string_view bytes, const EachText& each) {
   uint64_t met = 0;
   for (; in.good() && in.peek() != kEndByte; ++met) {
     const auto element = ziplist_element(in);
-    if (!element || !in.good()) return false;
-    each(*element);
+    if (!element || !in.good() || !each(*element)) return false;
   }
   in.take(1);
   return in.good() && in.left() == 0 && (count == kUncounted || count == met);
@@ -163,7 +162,9 @@ bool read_intset(std::string_view bytes, const EachText& each) {
   const uint64_t count = in.low_first(4);
   const bool fits = (size == 2 || size == 4 || size == 8) && in.left() == count * size;
   if (!in.good() || !fits) return false;
-  for (uint64_t n = 0; n < count; ++n) each(std::to_string(in.integer(size)));
+  for (uint64_t n = 0; n < count; ++n) {
+    if (!each(std::to_string(in.integer(size)))) return false;
+  }
   return true;
 }
 
@@ -183,9 +184,7 @@ bool read_zipmap(std::string_view bytes, const EachText& each) {
     const uint64_t unused = in.low_first(1);
     const std::string_view value = in.take(size);
     in.take(unused);
-    if (!in.good()) return false;
-    each(field);
-    each(value);
+    if (!in.good() || !each(field) || !each(value)) return false;
   }
   in.take(1);
   return in.good() && in.left() == 0;

@@ -10,10 +10,10 @@
 
 namespace holdfast {
 
-using EachText = std::function<void(std::string_view)>;
+using EachText = std::function<bool(std::string_view)>;  // returns false to stop
 
 // These call `each` for every element, numbers as decimal text. They return false if the bytes are not such
-// a list.
+// a list, or if `each` stopped.
 [[nodiscard]] bool read_listpack(std::string_view bytes, const EachText& each);
 [[nodiscard]] bool read_ziplist(std::string_view bytes, const EachText& each);
 [[nodiscard]] bool read_intset(std::string_view bytes, const EachText& each);

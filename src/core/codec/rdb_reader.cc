@@ -25,7 +25,7 @@ bool RdbReader::feed(std::string_view bytes) {
       fail("bytes follow the end of the file");
       break;
     }
-    Input in(bytes);
+    Input in(bytes, sink_);
     if (!step(in)) {
       wanted_ = in.wanted();
       break;

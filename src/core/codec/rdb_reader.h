@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace holdfast {
 
@@ -23,6 +22,9 @@ class RdbSink {
   RdbSink& operator=(const RdbSink&) = delete;
   virtual ~RdbSink() = default;
 
+  // Whether it can take that many bytes more. Asked before compressed text is unpacked, and between the
+  // elements of a packed value. If it cannot, the reader stops with an error.
+  virtual bool has_room(uint64_t) const { return true; }
   virtual void aux(std::string_view, std::string_view) {}
   // `expire_ms`: wall-clock milliseconds, or kNoExpiry.
   virtual void string(uint64_t, std::string_view, std::string_view, int64_t) {}
@@ -70,8 +72,8 @@ class RdbReader {
   void read_value(Input& in, uint8_t type);
   void read_element(Input& in);
   double read_score(Input& in);
-  bool unpack(Input& in, std::string_view packed, std::vector<std::string>& texts);
-  void deliver(Input& in, const std::vector<std::string>& texts);
+  uint64_t pass_packed(Input& in, std::string_view packed);
+  bool pass_element(Input& in, std::string_view first, std::string_view text);
   std::string empty_value() const;
   void end_value();
   // In rdb_deadlines.cc.

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "core/base/score.h"
 #include "core/codec/rdb.h"
@@ -75,11 +74,8 @@ void RdbReader::read_value(Input& in, uint8_t type) {
   left_ = elements;
   if (elements == 0) return static_cast<void>(in.wrong(empty_value()));
   if (one_text) {
-    std::vector<std::string> texts;
-    if (!unpack(in, packed, texts)) return;
-    if (texts.empty()) return static_cast<void>(in.wrong(empty_value()));
     sink_.begin_collection(kind_, db_, key, expire_ms_);
-    deliver(in, texts);
+    if (pass_packed(in, packed) == 0) in.wrong(empty_value());
     return in.good() ? end_value() : void();
   }
   sink_.begin_collection(kind_, db_, key, expire_ms_);
@@ -90,27 +86,29 @@ std::string RdbReader::empty_value() const {
   return "a " + std::string(name_of(kind_)) + " without elements";
 }
 
-bool RdbReader::unpack(Input& in, std::string_view packed, std::vector<std::string>& texts) {
-  const auto keep = [&](std::string_view text) { texts.emplace_back(text); };
-  const bool good = encoding_of(type_)->unpack(packed, keep);
-  if (good && !(has_pairs(kind_) && texts.size() % 2 != 0)) return true;
-  in.wrong("a packed " + std::string(name_of(kind_)) + " is damaged");
-  return false;
+// Passes the elements of a packed list to the sink. Returns their number.
+uint64_t RdbReader::pass_packed(Input& in, std::string_view packed) {
+  std::string first;
+  bool half = false;
+  uint64_t passed = 0;
+  const bool good = encoding_of(type_)->unpack(packed, [&](std::string_view text) {
+    half = has_pairs(kind_) && !half;
+    if (half) return first = text, true;
+    ++passed;
+    return pass_element(in, first, text);
+  });
+  if (in.good() && (!good || half)) in.wrong("a packed " + std::string(name_of(kind_)) + " is damaged");
+  return passed;
 }
 
-void RdbReader::deliver(Input& in, const std::vector<std::string>& texts) {
-  const size_t step = has_pairs(kind_) ? 2 : 1;
-  for (size_t i = 0; i < texts.size(); i += step) {
-    if (kind_ == Kind::kHash) {
-      sink_.field(texts[i], texts[i + 1]);
-    } else if (kind_ == Kind::kZset) {
-      const auto score = parse_score(texts[i + 1]);
-      if (!score) return static_cast<void>(in.wrong("a score is not a number"));
-      sink_.element(texts[i], *score);
-    } else {
-      sink_.element(texts[i], 0);
-    }
-  }
+// `first`: the field of a hash, or the member of a sorted set.
+bool RdbReader::pass_element(Input& in, std::string_view first, std::string_view text) {
+  if (!sink_.has_room(text.size())) return in.wrong(Input::kNoRoom), false;
+  if (kind_ == Kind::kHash) return sink_.field(first, text), true;
+  if (kind_ != Kind::kZset) return sink_.element(text, 0), true;
+  const auto score = parse_score(text);
+  if (!score) return in.wrong("a score is not a number"), false;
+  return sink_.element(first, *score), true;
 }
 
 // Reads a score behind its member. The first byte of a text is its size, or one of three special scores.
@@ -144,8 +142,7 @@ void RdbReader::read_element(Input& in) {
     if (std::isnan(score)) in.wrong("a score is not a number");
     if (in.good()) sink_.element(text, score);
   } else if (encoding.nodes && !plain_node) {
-    std::vector<std::string> texts;
-    if (in.good() && unpack(in, text, texts)) deliver(in, texts);
+    if (in.good()) pass_packed(in, text);
   } else if (in.good()) {
     sink_.element(text, 0);
   }

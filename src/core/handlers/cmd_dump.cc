@@ -1,9 +1,11 @@
 // DUMP and RESTORE: a value as bytes, in the format of Redis 7.0. A hold is not a value: a string that was
 // restored is a new hold, with a new token. A lock with several holders has no other value than its holds.
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "core/base/config.h"
 #include "core/base/parse.h"
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
@@ -16,6 +18,7 @@
 #include "core/lock/keys.h"
 #include "core/persist/payload.h"
 #include "core/state/conn.h"
+#include "core/state/memory_use.h"
 #include "core/state/request.h"
 
 namespace holdfast {
@@ -60,6 +63,12 @@ bool read_restore_options(Request& r, RestoreOptions& o) {
   return true;
 }
 
+// Bytes until maxmemory.
+uint64_t free_memory(const Request& r) {
+  const uint64_t limit = r.s().config.limits.memory_bytes;
+  return limit == 0 ? UINT64_MAX : limit - std::min(limit, used_memory_bytes(r.s()));
+}
+
 // Reads the TTL and the payload. Writes an error and returns nullopt if one of them is wrong.
 std::optional<DumpedValue> read_value(Request& r, int64_t& ttl_ms) {
   const auto ttl = parse_int(r.arg(2));
@@ -68,8 +77,9 @@ std::optional<DumpedValue> read_value(Request& r, int64_t& ttl_ms) {
   ttl_ms = *ttl;
   const auto bytes = open_payload(r.arg(3));
   if (!bytes) return r.reply.error("ERR DUMP payload version or checksum are wrong"), std::nullopt;
-  auto value = read_dumped_value(r.s(), r.ctx.now, *bytes);
-  if (!value) r.reply.error("ERR Bad data format");
+  DumpedValue value;
+  const std::string_view error = read_dumped_value(r.s(), r.ctx.now, *bytes, free_memory(r), value);
+  if (!error.empty()) return r.reply.error(error), std::nullopt;
   return value;
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/hash.h"
 #include "core/codec/hold_codec.h"
 #include "core/codec/rdb.h"
+#include "core/events/run_command.h"
 #include "core/keyspace/hash_view.h"
 #include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
@@ -31,13 +32,19 @@ uint64_t low_first(std::string_view bytes) {
 
 class OneValue : public RdbSink {
  public:
-  OneValue(const EngineState& s, const Now& now) : s_(s), now_(now) {}
+  OneValue(const EngineState& s, const Now& now, uint64_t room) : s_(s), now_(now), room_(room) {}
 
   DumpedValue value;
   size_t values = 0;
   bool good = true;  // nothing else is there, and no element twice
+  mutable bool too_large = false;
 
  private:
+  bool has_room(uint64_t bytes) const override {
+    const ValueBody* const body = hash_ != nullptr ? hash_.get() : value.body.get();
+    too_large = (body == nullptr ? 0 : body->bytes()) + bytes > room_;
+    return !too_large;
+  }
   void aux(std::string_view, std::string_view) override { good = false; }
   void library(std::string_view) override { good = false; }
   void string(uint64_t, std::string_view, std::string_view text, int64_t) override {
@@ -46,18 +53,19 @@ class OneValue : public RdbSink {
     value.string = text;
   }
   void field(std::string_view name, std::string_view text) override {
+    if (hash_ == nullptr && value.fields.size() >= s_.config.limits.hash_packed_entries) make_large();
     if (hash_ == nullptr) {
       value.fields.emplace_back(name, text);
     } else {
       good = hash_->set(name, text) && good;
     }
   }
+  void make_large() {
+    hash_ = std::make_unique<HashBody>(s_.config.hash_seed);
+    for (const auto& [field, old] : std::exchange(value.fields, {})) good = hash_->set(field, old) && good;
+  }
   void timed_field(std::string_view name, std::string_view text, int64_t deadline_ms) override {
-    if (hash_ == nullptr) {
-      hash_ = std::make_unique<HashBody>(s_.config.hash_seed);
-      for (const auto& [field, old] : std::exchange(value.fields, {}))
-        good = hash_->set(field, old) && good;
-    }
+    if (hash_ == nullptr) make_large();
     good = hash_->set(name, text) && good;
     hash_->set_deadline(name, restored_deadline(deadline_ms, now_), kNever);
   }
@@ -99,7 +107,8 @@ class OneValue : public RdbSink {
 
   const EngineState& s_;
   Now now_;
-  std::unique_ptr<HashBody> hash_;  // of which fields have deadlines
+  uint64_t room_;
+  std::unique_ptr<HashBody> hash_;  // if it has many fields, or fields with deadlines
 };
 
 bool has_twins(const std::vector<std::pair<std::string, std::string>>& fields) {
@@ -185,15 +194,19 @@ std::string dump_value(const Entry& e, const Now& now) {
   return out;
 }
 
-std::optional<DumpedValue> read_dumped_value(const EngineState& s, const Now& now, std::string_view bytes) {
-  if (bytes.empty()) return std::nullopt;
-  OneValue sink(s, now);
+std::string_view read_dumped_value(const EngineState& s, const Now& now, std::string_view bytes,
+                                   uint64_t room, DumpedValue& value) {
+  constexpr std::string_view kBad = "ERR Bad data format";
+  if (bytes.empty()) return kBad;
+  OneValue sink(s, now, room);
   RdbReader reader(sink, false);
   const std::string head = rdb_head().append(bytes.substr(0, 1)).append(kEmptyName);
   const bool good =
       reader.feed(head) && reader.feed(bytes.substr(1)) && reader.feed(rdb_tail()) && reader.finish();
-  if (!good || sink.values != 1 || !sink.good || has_twins(sink.value.fields)) return std::nullopt;
-  return std::move(sink.value);
+  if (sink.too_large) return kOomText;
+  if (!good || sink.values != 1 || !sink.good || has_twins(sink.value.fields)) return kBad;
+  value = std::move(sink.value);
+  return {};
 }
 
 }  // namespace holdfast

@@ -37,14 +37,17 @@ void put_fields(RdbWriter& rdb, const Entry& e, const Now& now);
 // The value of an entry that is no lock of several holders.
 std::string dump_value(const Entry& e, const Now& now);
 
-// A value that was read. Memory grows with the payload only.
+// A value that was read, in its final form if it is large.
 struct DumpedValue {
   EntryType type = EntryType::kNone;
   std::string string;                                       // of kString
   std::vector<std::pair<std::string, std::string>> fields;  // of kHash; no name is there twice
   std::unique_ptr<ValueBody> body;                          // of all other types
 };
-// Reads what open_payload() returned. Returns nullopt if it is not one value of a known type.
-std::optional<DumpedValue> read_dumped_value(const EngineState& s, const Now& now, std::string_view bytes);
+// Reads what open_payload() returned. Returns an error for the client, or an empty text: -OOM if the value
+// does not fit into `room` bytes, which is noticed before they are used; else it is not one value of a
+// known type.
+std::string_view read_dumped_value(const EngineState& s, const Now& now, std::string_view bytes,
+                                   uint64_t room, DumpedValue& value);
 
 }  // namespace holdfast
