@@ -43,6 +43,8 @@ constexpr Command kServerRows[] = {
      "key"},
     {"cluster|myid", cmd_cluster_myid, 2, kStale, 0, 0, 0, "cluster", "3.0.0", "O(1)",
      "Return the node id.", ""},
+    {"cluster|myshardid", cmd_cluster_myshardid, 2, kStale, 0, 0, 0, "cluster", "7.2.0", "O(1)",
+     "Returns the shard ID of a node.", ""},
     {"cluster|nodes", cmd_cluster_nodes, 2, kStale, 0, 0, 0, "cluster", "3.0.0",
      "O(N) where N is the total number of Cluster nodes", "Get Cluster config for the node.", ""},
     {"cluster|shards", cmd_cluster_shards, 2, kStale, 0, 0, 0, "cluster", "7.0.0",

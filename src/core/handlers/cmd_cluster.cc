@@ -50,6 +50,8 @@ void cmd_cluster_info(Request& r) {
 }
 
 void cmd_cluster_myid(Request& r) { r.reply.bulk(r.s().config.run_id); }
+// The only shard has the id of its only node.
+void cmd_cluster_myshardid(Request& r) { cmd_cluster_myid(r); }
 
 void cmd_cluster_nodes(Request& r) {
   const Address a = own_address(r);
@@ -100,6 +102,8 @@ void cmd_cluster_help(Request& r) {
       "    Return the hash slot for <key>.",
       "MYID",
       "    Return the node id.",
+      "MYSHARDID",
+      "    Return the node's shard id.",
       "NODES",
       "    Return cluster configuration seen by node. Output format:",
       "    <id> <ip:port@bus-port> <flags> <master> <pings> <pongs> <epoch> <link> <slot> ...",

@@ -79,13 +79,19 @@ void reply_score(Request& r, std::optional<double> score) {
   score ? r.reply.number(*score) : r.reply.null();
 }
 
+// With WITHSCORE (Redis 7.2) also the score.
 void reply_rank(Request& r, bool reverse) {
+  const bool with_score = r.argc() == 4;
+  if (r.argc() > 4) return reply_wrong_arity(r);
+  if (with_score && !equals_ignore_case(r.arg(3), "WITHSCORE")) return reply_syntax_error(r);
   const auto zset = find_body_to_read<ZsetBody>(r, r.arg(1));
   if (!zset) return;
   const auto score = *zset == nullptr ? std::nullopt : (*zset)->find(r.arg(2));
-  if (!score) return r.reply.null();
+  if (!score) return with_score ? r.reply.null_array() : r.reply.null();
   const size_t rank = (*zset)->rank(r.arg(2), *score);
+  if (with_score) r.reply.array(2);
   r.reply.integer(static_cast<int64_t>(reverse ? (*zset)->size() - 1 - rank : rank));
+  if (with_score) r.reply.number(*score);
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 // The cache of compiled scripts.
 #include <algorithm>
 #include <lua.hpp>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "core/base/words.h"
 #include "core/script/api.h"
 #include "core/script/memory.h"
 #include "core/script/script.h"
@@ -36,19 +40,16 @@ bool read_shebang(std::string_view& body, ScriptFlags& flags, std::string& error
   if (!body.starts_with("#!")) return true;
   const size_t end = body.find('\n');
   if (end == std::string_view::npos) return error = "ERR Invalid script shebang", false;
-  std::string_view line = body.substr(0, end);
+  std::string text;
+  std::vector<std::string_view> words;
+  if (!split_quoted_words(body.substr(0, end), text, words) || words.empty())
+    return error = "ERR Invalid script shebang", false;
   body.remove_prefix(end);  // the newline stays, so that line numbers do not change
   flags.shebang = true;
-  const auto word = [&line] {
-    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    const std::string_view first = line.substr(0, line.find(' '));
-    line.remove_prefix(first.size());
-    return first;
-  };
-  if (const std::string_view engine = word(); engine != "#!lua") {
-    return error = std::string("ERR Unexpected engine in script shebang: ").append(engine), false;
+  if (words[0] != "#!lua") {
+    return error = std::string("ERR Unexpected engine in script shebang: ").append(words[0]), false;
   }
-  for (std::string_view option = word(); !option.empty(); option = word()) {
+  for (const std::string_view option : std::span(words).subspan(1)) {
     if (!option.starts_with("flags=")) {
       return error = std::string("ERR Unknown lua shebang option: ").append(option), false;
     }

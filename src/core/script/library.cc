@@ -41,7 +41,10 @@ std::optional<std::string> read_library_name(std::string_view code, std::string_
   const size_t end = code.find('\n');
   if (end == std::string_view::npos) return fail("Invalid library metadata");
   body = code.substr(end);  // the newline stays, so that line numbers do not change
-  const std::vector<std::string_view> words = split_words(code.substr(0, end));
+  std::string text;
+  std::vector<std::string_view> words;
+  if (!split_quoted_words(code.substr(0, end), text, words) || words.empty())
+    return fail("Invalid library metadata");
   std::optional<std::string> name;
   for (size_t i = 1; i < words.size(); ++i) {
     const auto value = value_of(words[i], "name=");
