@@ -154,10 +154,43 @@ Model::Reply Model::cmd_client(Caller& caller, const Args& args) {
 }
 
 void Model::leave_queues(Serial client) {
-  for (auto& [id, state] : keys_) {
-    const size_t removed = std::erase_if(state.queue, [&](const Request& r) { return r.client == client; });
-    if (removed > 0) touch(id);
+  std::vector<std::pair<KeyId, Request>> left;
+  for (auto& key : keys_) {
+    const size_t removed = std::erase_if(key.second.queue, [&](const Request& r) {
+      if (r.client == client) left.emplace_back(key.first, r);
+      return r.client == client;
+    });
+    if (removed > 0) touch(key.first);
   }
+  std::ranges::sort(left, {}, [](const auto& l) { return l.second.arrival; });
+  for (const auto& [id, request] : left) keep_place(id, request);
+}
+
+// Another request of the owner behind it gets the place now, or the owner within a second.
+void Model::keep_place(const KeyId& id, const Request& left) {
+  if (left.upgrade || !left.returns) return;
+  std::erase_if(empty_places_, [&](const auto& p) { return is_due(p.second.until, now_.mono); });
+  const auto known = empty_places_.find({id, left.owner});
+  if (known != empty_places_.end() && known->second.rank < left.rank) return;
+  std::vector<Request>& queue = keys_[id].queue;
+  const auto other = std::ranges::min_element(queue, {}, [&](const Request& r) {
+    const bool behind = r.owner == left.owner && !r.upgrade && r.rank > left.rank;
+    return behind ? r.arrival : UINT64_MAX;
+  });
+  if (other != queue.end() && other->owner == left.owner && !other->upgrade && other->rank > left.rank) {
+    Request moved = *other;
+    queue.erase(other);
+    moved.rank = left.rank;
+    const size_t at = place_by_rank(keys_[id], moved.rank);
+    queue.insert(queue.begin() + static_cast<std::ptrdiff_t>(at), moved);
+    return;
+  }
+  empty_places_.erase({id, left.owner});
+  const size_t most = config_.limits.waiters - std::min<size_t>(config_.limits.waiters, waiters());
+  while (empty_places_.size() >= most && !empty_places_.empty())
+    empty_places_.erase(
+        std::ranges::min_element(empty_places_, {}, [](const auto& p) { return p.second.number; }));
+  if (most > 0) empty_places_[{id, left.owner}] = {left.rank, now_.mono + DurationMs{1000}, ++last_place_};
 }
 
 void Model::drop(Serial client, Now now) {

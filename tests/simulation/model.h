@@ -39,6 +39,9 @@ struct Request {
   int64_t wait_ms = 0;  // 0: no limit
   TimeMs since;
   TimeMs until = kNever;
+  uint64_t arrival = 0;
+  uint64_t rank = 0;     // its place among those that are no upgrades
+  bool returns = true;   // its owner may come again after the end of its connection
   bool upgrade = false;  // by a holder, to a smaller capacity: precedes all other waiters
 };
 
@@ -148,6 +151,7 @@ class Model {
   void wake(Serial client, Frame frame, const std::string& topic);
   void finish_command();
   void leave_queues(Serial client);
+  void keep_place(const KeyId& id, const Request& left);
   Frame push(Serial client, std::string_view event, const std::string& key, const std::string& owner,
              size_t n) const;
 
@@ -163,6 +167,7 @@ class Model {
   void serve(const KeyId& id);
   void deliver(const KeyId& id, const Request& request);
   static size_t upgrade_place(const KeyState& state);
+  static size_t place_by_rank(const KeyState& state, uint64_t rank);
   static void promote_upgrades(KeyState& state);
   bool admits_new_requests(const KeyState& state) const { return state.queue.empty() && !delayed(state); }
   bool admitted(KeyState& state, const Request& request) const;
@@ -237,6 +242,14 @@ class Model {
   void lose_lease(const std::string& id, TimeMs moment);
   void finish_lease(const std::string& id, Lease::State state);
 
+  // The place of a waiter whose connection ended.
+  struct EmptyPlace {
+    uint64_t rank;
+    TimeMs until;
+    uint64_t number;
+  };
+  using Whose = std::pair<KeyId, std::string>;
+
   Config config_;
   TokenBook tokens_;
   Now now_;
@@ -245,6 +258,9 @@ class Model {
   std::map<KeyId, KeyState> keys_;
   std::map<std::string, Lease> leases_;
   std::vector<std::pair<std::string, uint64_t>> ended_leases_;  // id and serial, oldest first
+  std::map<Whose, EmptyPlace> empty_places_;
+  uint64_t last_rank_ = 0;
+  uint64_t last_place_ = 0;
   uint64_t last_lease_ = 0;
   uint64_t last_armed_ = 0;
   std::vector<KeyId> touched_;                  // granted to waiters at the end of the command

@@ -183,6 +183,12 @@ size_t Model::upgrade_place(const KeyState& state) {
   return place;
 }
 
+size_t Model::place_by_rank(const KeyState& state, uint64_t rank) {
+  size_t place = upgrade_place(state);
+  while (place < state.queue.size() && state.queue[place].rank < rank) ++place;
+  return place;
+}
+
 // A waiter whose owner has become a holder in the meantime now requests an upgrade.
 void Model::promote_upgrades(KeyState& state) {
   for (size_t at = 0; at < state.queue.size(); ++at) {
@@ -224,11 +230,13 @@ Model::Reply Model::cmd_lock(Caller& caller, const Args& args) {
   if (lead == TokenBook::Lead::kTooFar) {
     return caller.error("ERR token is further ahead than max-token-lead allows");
   }
-  if (request.owner == "*") request.owner = hex(random_);
+  request.returns = request.owner != "*";
+  if (!request.returns) request.owner = hex(random_);
   request.client = caller.serial;
   const KeyId id = caller.key(args[1]);
   KeyState& state = keys_[id];
   if (admitted(state, request)) {
+    empty_places_.erase({id, request.owner});
     touch(id);
     return caller.frame().array(2).bulk(request.owner).token(take(id, request));
   }
@@ -251,13 +259,19 @@ Model::Reply Model::wait(Caller& caller, const KeyId& id, Request request) {
   request.since = now_.mono;
   request.until = request.wait_ms == 0 ? kNever : now_.mono + DurationMs{request.wait_ms};
   request.upgrade = hold_of(state, request.owner) != nullptr;
-  const size_t place = request.upgrade ? upgrade_place(state) : state.queue.size();
+  request.arrival = request.rank = ++last_rank_;
+  const auto empty = empty_places_.find({id, request.owner});
+  const bool again =
+      !request.upgrade && empty != empty_places_.end() && !is_due(empty->second.until, now_.mono);
+  if (again) request.rank = empty->second.rank;
+  const size_t place = request.upgrade ? upgrade_place(state) : place_by_rank(state, request.rank);
   const auto at = state.queue.insert(state.queue.begin() + static_cast<std::ptrdiff_t>(place), request);
   if (deadlocked(request.owner)) {
     state.queue.erase(at);
     return caller.error(
         "DEADLOCK deadlock detected: the owner would wait for itself; release its locks and retry");
   }
+  if (again) empty_places_.erase(empty);
   if (request.async) return caller.frame().simple("QUEUED");
   caller.client.blocked = true;
   return std::nullopt;

@@ -80,8 +80,9 @@ std::string Watcher::judge(const Step& step, const std::map<KeyId, std::string>&
     seen_[id] = now;
     std::string wrong = check_capacity(now);
     if (wrong.empty()) wrong = check_tokens(id, before, now);
-    if (wrong.empty()) wrong = check_order(before, now);
-    if (wrong.empty()) wrong = check_overtaking(step, before, now);
+    const std::set<std::string> again = may_return(id, before, now, now_ms);
+    if (wrong.empty()) wrong = check_order(before, now, again);
+    if (wrong.empty()) wrong = check_overtaking(step, before, now, again);
     if (!wrong.empty()) return "key " + command_line({id.second}) + ": " + wrong;
   }
   return "";
@@ -108,13 +109,27 @@ std::string Watcher::check_tokens(const KeyId& id, const Seen& before, const See
   return "";
 }
 
+// The owners of which a wait ended within the last second: they may get a former place.
+std::set<std::string> Watcher::may_return(const KeyId& id, const Seen& before, const Seen& now,
+                                          int64_t now_ms) {
+  constexpr int64_t kPlaceMs = 1000;
+  std::map<std::string, int64_t>& left = left_ms_[id];
+  for (const Waiter& waiter : before.waiters) {
+    if (!contains(now.waiters, waiter)) left[waiter.owner] = now_ms;
+  }
+  std::erase_if(left, [&](const auto& one) { return one.second + kPlaceMs < now_ms; });
+  std::set<std::string> owners;
+  for (const auto& [owner, ms] : left) owners.insert(owner);
+  return owners;
+}
+
 // Waiters that still wait keep their order, and new waiters are behind them. The check ignores holders,
 // since their upgrade precedes other waiters. It also ignores requests that are equal.
-std::string Watcher::check_order(const Seen& before, const Seen& now) {
+std::string Watcher::check_order(const Seen& before, const Seen& now, const std::set<std::string>& again) {
   const auto counts = [&](const Waiter& waiter) {
     const bool twin = std::count(before.waiters.begin(), before.waiters.end(), waiter) > 1 ||
                       std::count(now.waiters.begin(), now.waiters.end(), waiter) > 1;
-    return !twin && !has_owner(now.holders, waiter.owner);
+    return !twin && !has_owner(now.holders, waiter.owner) && !again.contains(waiter.owner);
   };
   std::vector<Waiter> stayed;
   std::vector<Waiter> still;
@@ -132,11 +147,12 @@ std::string Watcher::check_order(const Seen& before, const Seen& now) {
   return stayed == still ? "" : "the order of the waiters has changed";
 }
 
-std::string Watcher::check_overtaking(const Step& step, const Seen& before, const Seen& now) {
+std::string Watcher::check_overtaking(const Step& step, const Seen& before, const Seen& now,
+                                      const std::set<std::string>& again) {
   static const std::set<std::string> kWriters = {"SET", "LEASE", "EXEC"};  // they ignore the queue
   if (step.kind == Step::Kind::kCommand && kWriters.contains(upper(step.args[0]))) return "";
   for (const Holder& holder : now.holders) {
-    if (has_owner(before.holders, holder.owner)) continue;
+    if (has_owner(before.holders, holder.owner) || again.contains(holder.owner)) continue;
     for (const Waiter& waiter : before.waiters) {
       if (waiter.owner == holder.owner) break;  // its place was before the others
       if (contains(now.waiters, waiter)) return holder.owner + " has overtaken " + waiter.owner;

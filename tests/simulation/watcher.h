@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,12 +50,15 @@ class Watcher {
   static Seen parse(std::string_view info, int64_t now_ms);
   static std::string check_capacity(const Seen& now);
   std::string check_tokens(const KeyId& id, const Seen& before, const Seen& now);
-  static std::string check_order(const Seen& before, const Seen& now);
-  static std::string check_overtaking(const Step& step, const Seen& before, const Seen& now);
+  static std::string check_order(const Seen& before, const Seen& now, const std::set<std::string>& again);
+  static std::string check_overtaking(const Step& step, const Seen& before, const Seen& now,
+                                      const std::set<std::string>& again);
+  std::set<std::string> may_return(const KeyId& id, const Seen& before, const Seen& now, int64_t now_ms);
 
   std::map<Serial, int> outstanding_;
   std::map<KeyId, Seen> seen_;
   std::map<KeyId, uint64_t> largest_token_;
+  std::map<KeyId, std::map<std::string, int64_t>> left_ms_;  // by owner: when a wait of it ended
 };
 
 }  // namespace holdfast::simulation

@@ -238,7 +238,7 @@ TEST_CASE("deadlock: large searches share a time budget, small ones always run")
   queued.must({"HELLO", "3"});
   me.must({"LOCK", "mine", "me", "0"});
   last.must({"LOCK", "other", "last", "0"});
-  for (int i = 0; i < 1200; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     queued.must({"LOCK", "mine", std::to_string(i), "0", "WAIT", "0", "ASYNC"});
   }
   CHECK(last.ask({"LOCK", "mine", "last", "0", "WAIT", "0"}).empty());

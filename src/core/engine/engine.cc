@@ -63,6 +63,9 @@ void fire(Context& ctx, Timer* timer) {
     case TimerKind::kWaitEnd:
       end_wait_by_timeout(ctx, static_cast<WaitingRequest*>(timer));
       break;
+    case TimerKind::kPlacesEnd:
+      end_empty_places(ctx);
+      break;
   }
   serve_ready_queues(ctx);
 }
@@ -344,7 +347,7 @@ void Engine::check_invariants() const {
     const Keyspace::Found f = s_->dbs[q.db]->find(q.key());
     assert(f && f->has_queue);
     assert(!q.empty() || q.delay_until.count > 0 || has_listener(*s_, q.db, f));
-    for (const Waiter* w : q.waiters) {
+    for (const auto& [rank, w] : q.waiters) {
       const Conn& c = s_->conns.at(w->conn);
       assert((w->async || c.blocked_on == w || c.leaving) && *w->of_conn == w);
     }

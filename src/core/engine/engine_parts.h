@@ -16,6 +16,7 @@
 #include "core/state/conn.h"
 #include "core/state/contended_keys.h"
 #include "core/state/context.h"
+#include "core/state/empty_places.h"
 #include "core/state/history.h"
 #include "core/state/journal.h"
 #include "core/state/lease_table.h"
@@ -44,6 +45,7 @@ struct EngineParts {
   Tokens tokens;
   ConnTable conns;
   WaitQueues queues;
+  EmptyPlaces places;
   LeaseTable leases;
   Journal journal;
   Attachments attachments;  // of exclusive holds, by attachment_key()

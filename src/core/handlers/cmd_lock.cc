@@ -230,6 +230,7 @@ void cmd_lock(Request& r) {
   if (!ttl) return;
   request.key = r.keys().key(r.arg(1));
   request.ttl = {*ttl};
+  request.returns = generated.empty();
   if (r.argc() > 4 && !set_options(r, request)) return;
   if (request.behind && is_free(r.ctx, r.c.db, find_any(r.ctx, r.c.db, request.key)))
     return r.reply.simple("FREE");

@@ -14,6 +14,7 @@
 #include "core/lock/waiting.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
+#include "core/state/empty_places.h"
 #include "core/state/key_ref.h"
 #include "core/state/stats.h"
 #include "core/state/tokens.h"
@@ -257,7 +258,7 @@ std::optional<Token> try_admit(Context& ctx, DbIndex db, ConnId client, const Lo
   return admit(ctx, {db, f}, client, r);
 }
 
-Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
+static Acquisition acquire_or_wait(Context& ctx, Conn& c, const LockRequest& r) {
   Keyspace::Found f;
   if (const auto fresh = acquire_fresh(ctx, c, r, f)) return *fresh;
   if (is_collection(*f)) return {Admission::kWrongType, {}};
@@ -274,6 +275,13 @@ Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
     return {Admission::kBusy, {}};
   }
   return wait_for(ctx, c, r, f, upgrade);
+}
+
+Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
+  const Acquisition a = acquire_or_wait(ctx, c, r);
+  if (ctx.s.places.size() > 0 && a.outcome == Admission::kGranted) [[unlikely]]
+    ctx.s.places.forget({c.db, r.key.bytes, r.owner});
+  return a;
 }
 
 }  // namespace holdfast

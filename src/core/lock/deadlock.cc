@@ -92,20 +92,22 @@ struct SimulatedQueue {
   const WaitQueue* queue = nullptr;
   SimulatedHolders holders;
   std::deque<Ask> upgrades;
-  std::list<Waiter*>::const_iterator plain;
+  WaitQueue::Waiters::const_iterator plain;
 };
 
 class DeadlockSearch {
  public:
-  DeadlockSearch(Context& ctx, const WaitQueue* asked, const Ask& ask, bool upgrade)
+  DeadlockSearch(Context& ctx, const WaitQueue* asked, const NewWait& wait)
       : ctx_(ctx),
         asked_(asked),
-        ask_(ask),
-        upgrade_(upgrade),
+        ask_{wait.owner, wait.capacity},
+        upgrade_(wait.upgrade),
+        place_(wait.place == 0 ? UINT64_MAX : wait.place),
         most_steps_(kLeastSteps + ctx.s.search_steps.saved) {}
 
   bool closes_cycle() {
     gather(ask_.owner);
+    gather_all(*asked_, place_);
     for (size_t done = 0; done < gathered_.size() && !given_up(); ++done) gather_behind(gathered_[done]);
     if (gathered_.size() == 1 || given_up()) return false;
     begin_simulation();
@@ -138,23 +140,20 @@ class DeadlockSearch {
       if (++steps_; given_up()) return;
       if (is_leaving(w)) continue;
       ++waits;
-      for (auto it = std::next(std::list<Waiter*>::const_iterator(w->place)); it != w->queue->waiters.end();
-           ++it) {
-        if (!gathered_to_.insert(*it).second) break;  // the rest of the queue has been gathered
-        gather((*it)->owner);
-        if (++steps_; given_up()) return;
-      }
+      gather_all(*w->queue, w->rank);
     }
     waits_[owner] = waits;
     for_each_held(owner, [&](const WaitQueue* q, Capacity capacity) {
-      if (gathered_at_.insert(q).second) gather_all(q->waiters);
+      gather_all(*q, 0);
       holds_.push_back({q, owner, capacity});
     });
   }
 
-  void gather_all(const std::list<Waiter*>& waiters) {
-    for (const Waiter* w : waiters) {
-      gather(w->owner);
+  // Gathers the owners behind a place of a queue.
+  void gather_all(const WaitQueue& q, uint64_t place) {
+    for (auto it = q.waiters.upper_bound(place); it != q.waiters.end(); ++it) {
+      if (!gathered_to_.insert(it->second).second) return;  // the rest of the queue has been gathered
+      gather(it->second->owner);
       if (++steps_; given_up()) return;
     }
   }
@@ -197,9 +196,10 @@ class DeadlockSearch {
     if (p != nullptr) return *p;
     p = std::make_unique<SimulatedQueue>();
     p->queue = q;
-    p->plain = q->first_plain;
-    for (auto it = q->waiters.begin(); it != q->first_plain; ++it, ++steps_) {
-      if (takes_part(*it)) p->upgrades.push_back({(*it)->owner, (*it)->capacity, *it});
+    p->plain = q->first_plain();
+    for (auto it = q->waiters.begin(); it != p->plain; ++it, ++steps_) {
+      const Waiter* w = it->second;
+      if (takes_part(w)) p->upgrades.push_back({w->owner, w->capacity, w});
     }
     moving_.push_back(p.get());
     return *p;
@@ -216,12 +216,13 @@ class DeadlockSearch {
     for (; !p.upgrades.empty(); p.upgrades.pop_front(), ++steps_) {
       if (!is_granted(p.upgrades.front())) return p.upgrades.front();
     }
+    const bool asked_here = p.queue == asked_ && !upgrade_ && !moved_.contains(nullptr);
     for (; p.plain != p.queue->waiters.end(); ++p.plain, ++steps_) {
-      const Waiter* w = *p.plain;
+      if (asked_here && p.plain->first > place_) break;
+      const Waiter* w = p.plain->second;
       if (takes_part(w) && !moved_.contains(w)) return Ask{w->owner, w->capacity, w};
     }
-    const bool asked_last = p.queue == asked_ && !upgrade_ && !moved_.contains(nullptr);
-    return asked_last ? std::optional(ask_) : std::nullopt;
+    return asked_here ? std::optional(ask_) : std::nullopt;
   }
 
   // Grants a request. The owner's later requests in the same queue are then granted too, or become
@@ -275,10 +276,10 @@ class DeadlockSearch {
   const WaitQueue* asked_;
   Ask ask_;
   bool upgrade_;
+  uint64_t place_;
   std::vector<std::string_view> gathered_;
   absl::flat_hash_map<std::string_view, size_t> waits_;  // by gathered owner: requests not granted yet
   absl::flat_hash_set<const Waiter*> gathered_to_;
-  absl::flat_hash_set<const WaitQueue*> gathered_at_;
   std::vector<Hold> holds_;
   absl::flat_hash_map<const WaitQueue*, std::unique_ptr<SimulatedQueue>> simulated_;
   std::vector<SimulatedQueue*> moving_;         // to be served
@@ -292,11 +293,10 @@ class DeadlockSearch {
 
 }  // namespace
 
-bool would_deadlock(Context& ctx, const WaitQueue* q, std::string_view owner, Capacity capacity,
-                    bool upgrade) {
+bool would_deadlock(Context& ctx, const WaitQueue* q, const NewWait& wait) {
   SearchSteps& steps = ctx.s.search_steps;
   save_steps(steps, ctx.now.mono);
-  DeadlockSearch search(ctx, q, {owner, capacity}, upgrade);
+  DeadlockSearch search(ctx, q, wait);
   const bool closes_cycle = search.closes_cycle();
   steps.saved -= std::min(steps.saved, search.steps() - std::min(search.steps(), kLeastSteps));
   if (search.given_up()) ++ctx.s.stats.deadlock_searches_given_up;

@@ -8,9 +8,15 @@
 
 namespace holdfast {
 
-// Whether `owner`, if it waited in queue `q` with this capacity, would in the end wait for itself.
-// `upgrade`: the owner holds the key in a weaker mode.
-bool would_deadlock(Context& ctx, const WaitQueue* q, std::string_view owner, Capacity capacity,
-                    bool upgrade);
+// A request that is about to wait.
+struct NewWait {
+  std::string_view owner;
+  Capacity capacity;
+  bool upgrade;    // the owner holds the key in a weaker mode
+  uint64_t place;  // its rank in the queue; 0: behind all others
+};
+
+// Whether the owner, if it waited in queue `q`, would in the end wait for itself.
+bool would_deadlock(Context& ctx, const WaitQueue* q, const NewWait& wait);
 
 }  // namespace holdfast

@@ -17,6 +17,7 @@
 #include "core/state/conn.h"
 #include "core/state/context.h"
 #include "core/state/effects.h"
+#include "core/state/empty_places.h"
 #include "core/state/key_ref.h"
 #include "core/state/output.h"
 #include "core/state/stats.h"
@@ -169,8 +170,8 @@ void record_key_state(Context& ctx, WaitQueue* q, const Entry& e) {
 
 // Removes at most `most` disconnected waiters from the head. The steps of disconnect.h remove the rest.
 void remove_disconnected(Context& ctx, WaitQueue* q, size_t most) {
-  for (; most > 0 && !q->waiters.empty() && ctx.s.conns.at(q->waiters.front()->conn).leaving; --most) {
-    cancel_wait(ctx, q->waiters.front(), WaitEnd::kDisconnected);
+  for (; most > 0 && !q->waiters.empty() && ctx.s.conns.at(q->first()->conn).leaving; --most) {
+    cancel_wait(ctx, q->first(), WaitEnd::kDisconnected);
   }
 }
 
@@ -179,7 +180,7 @@ void remove_disconnected(Context& ctx, WaitQueue* q, size_t most) {
 void tell_next(Context& ctx, const WaitQueue* q) {
   uint64_t token = ctx.s.tokens.last(q->key());
   size_t places = kToldNext;
-  for (Waiter* w : q->waiters) {
+  for (const auto& [rank, w] : q->waiters) {
     if (places-- == 0) return;
     token = std::max(token + 1, w->hint);
     Conn& c = ctx.s.conns.at(w->conn);
@@ -198,7 +199,7 @@ void serve(Context& ctx, WaitQueue* q) {
   const bool held = type_of(*now) == EntryType::kString;  // then no waiter can be granted
   serve_new_holders(ctx, q);
   if (!held) remove_disconnected(ctx, q, kMostRemoved);
-  while (!q->waiters.empty() && !q->delayed(ctx.due) && try_grant(ctx, q->waiters.front())) {
+  while (!q->waiters.empty() && !q->delayed(ctx.due) && try_grant(ctx, q->first())) {
     serve_new_holders(ctx, q);
     remove_disconnected(ctx, q, 1);
   }
@@ -210,6 +211,33 @@ void serve(Context& ctx, WaitQueue* q) {
   }
   record_key_state(ctx, q, *f);
   tell_next(ctx, q);
+}
+
+// Another request of the owner that waits behind a place; null if there is none among the first ones.
+Waiter* wait_behind(const Context& ctx, const Waiter& place) {
+  constexpr size_t kMostLookedAt = 100;  // an owner may have very many waits
+  const OwnerWaits& all = ctx.s.queues.of_owner(place.owner);
+  auto it = all.lower_bound(ByQueue::Place(place.queue, 0));
+  for (size_t n = 0; n < kMostLookedAt && it != all.end() && (*it)->queue == place.queue; ++n, ++it) {
+    if ((*it)->rank > place.rank && !ctx.s.conns.at((*it)->conn).leaving) return *it;
+  }
+  return nullptr;
+}
+
+// The owner of a wait whose connection ended gets its place back if it comes again soon. If another request
+// of the owner waits behind it, as it does if the server sees the end of the old connection late, that
+// request gets the place now.
+void keep_place(Context& ctx, const Waiter& left) {
+  if (left.upgrade || !left.returns) return;
+  EmptyPlaces& places = ctx.s.places;
+  const EmptyPlaces::Whose whose{left.queue->db, left.queue->key_bytes, left.owner};
+  const uint64_t kept = places.find(whose, ctx.now.mono);
+  if (kept != 0 && kept < left.rank) return;
+  if (Waiter* w = wait_behind(ctx, left)) return ctx.s.queues.move_to(w, left.rank);
+  const size_t most = ctx.s.config.limits.waiters;
+  places.keep(whose, left.rank, ctx.now.mono + EmptyPlaces::kKept,
+              most - std::min<size_t>(most, ctx.s.queues.places()));
+  ctx.s.timers.set(&places, places.next_end());
 }
 
 Acquisition too_many(Context& ctx, Admission outcome) {
@@ -254,12 +282,14 @@ Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Foun
   ctx.s.queues.mark_ready(q);
   if (q->places() >= limits.waiters_per_key) return too_many(ctx, Admission::kTooManyOnKey);
   record_key_state(ctx, q, *f);
-  if (would_deadlock(ctx, q, r.owner, r.capacity, upgrade)) {
+  const uint64_t place = upgrade ? 0 : ctx.s.places.find({c.db, r.key.bytes, r.owner}, ctx.now.mono);
+  if (would_deadlock(ctx, q, {r.owner, r.capacity, upgrade, place})) {
     ++ctx.s.stats.locks.refusals[Refusal::kDeadlock];
     record_deadlock(ctx, c, r);
     return {Admission::kDeadlock, {}};
   }
-  Waiter* w = ctx.s.queues.enqueue(q, make_waiter(ctx, c, r, upgrade));
+  Waiter* w = ctx.s.queues.enqueue(q, make_waiter(ctx, c, r, upgrade), place);
+  if (place != 0) ctx.s.places.forget({c.db, r.key.bytes, r.owner});
   join_connection(ctx, c, w, *r.wait, !r.async);
   lock_event(ctx, r.key.bytes, "queued", r.owner);
   return {Admission::kWaiting, {}};
@@ -275,7 +305,8 @@ void cancel_wait(Context& ctx, WaitingRequest* waiting, WaitEnd why) {
   if (waiting->pops) return end_pop_wait(ctx, static_cast<PopWaiter*>(waiting));
   auto* w = static_cast<Waiter*>(waiting);
   record_wait_end(ctx, *w, why);
-  dequeue(ctx, w);
+  const std::unique_ptr<Waiter> left = dequeue(ctx, w);
+  if (why == WaitEnd::kDisconnected) keep_place(ctx, *left);
 }
 
 void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most) {
@@ -292,6 +323,11 @@ void end_wait_by_timeout(Context& ctx, WaitingRequest* w, WaitEnd why) {
     Reply(c.out, c.protocol).null_array();
   }
   cancel_wait(ctx, w, why);
+}
+
+void end_empty_places(Context& ctx) {
+  ctx.s.places.end_some(ctx.due);
+  ctx.s.timers.set(&ctx.s.places, std::max(ctx.s.places.next_end(), ctx.now.mono + DurationMs{1}));
 }
 
 void end_waits_of_owner(Context& ctx, DbIndex db, const Key& key, std::string_view owner) {

@@ -29,6 +29,8 @@ void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most = SIZE_MAX);
 void end_wait_by_timeout(Context& ctx, WaitingRequest* w, WaitEnd why = WaitEnd::kTimeout);
 // The same for all requests of an owner that wait for the key.
 void end_waits_of_owner(Context& ctx, DbIndex db, const Key& key, std::string_view owner);
+// Forgets the empty places of the queues whose time is over.
+void end_empty_places(Context& ctx);
 // Returns the queue of the key, and makes one if it has none. The entry must exist.
 WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key);
 

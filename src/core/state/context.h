@@ -29,6 +29,7 @@ struct AclLogEntry;
 class Attachments;
 class CommandLog;
 class ConnTable;
+class EmptyPlaces;
 class ContendedKeys;
 struct Effects;
 class History;
@@ -53,6 +54,7 @@ struct EngineState {
   Tokens& tokens;
   ConnTable& conns;
   WaitQueues& queues;
+  EmptyPlaces& places;
   LeaseTable& leases;
   Journal& journal;
   Attachments& attachments;  // of exclusive holds, by attachment_key()

@@ -10,6 +10,7 @@
 #include "core/state/conn.h"
 #include "core/state/contended_keys.h"
 #include "core/state/context.h"
+#include "core/state/empty_places.h"
 #include "core/state/history.h"
 #include "core/state/lease_table.h"
 #include "core/state/pubsub.h"
@@ -33,7 +34,7 @@ uint64_t used_memory_bytes(const EngineState& s) {
   bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
            s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.memory.snapshot_bytes +
            s.pages.unneeded() * PagePool::kPageBytes + s.deferred_free.bytes() + s.removed.bytes() +
-           s.history.bytes() + s.contended.bytes();
+           s.history.bytes() + s.contended.bytes() + s.places.bytes();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
   for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;

@@ -9,7 +9,7 @@ namespace holdfast {
 WaitQueues::~WaitQueues() {
   std::vector<std::unique_ptr<PopWaiter>> pops;  // each is in several queues
   for_each([&](WaitQueue& q) {
-    for (const Waiter* w : q.waiters) delete w;
+    for (const auto& [rank, w] : q.waiters) delete w;
     for (const auto* list : {&q.list_pops, &q.zset_pops}) {
       for (PopWaiter* w : *list) {
         if (w->places.back().queue == &q) pops.emplace_back(w);
@@ -43,19 +43,9 @@ void WaitQueues::destroy(WaitQueue* q) {
   queues.erase(queues.find(std::pair(q->db, q->key())));
 }
 
-// Upgrades are together at the head, so ranks below the first rank of the other waiters suffice for them.
 void WaitQueues::put_in(Waiter* w) {
-  WaitQueue* q = w->queue;
-  w->rank = ++q->last_rank;
-  if (w->upgrade) w->rank -= q->first_rank;
-  w->place = q->waiters.insert(w->upgrade ? q->first_plain : q->waiters.end(), w);
-  if (!w->upgrade && q->first_plain == q->waiters.end()) q->first_plain = w->place;
-}
-
-void WaitQueues::take_out(Waiter* w) {
-  WaitQueue* q = w->queue;
-  if (q->first_plain == w->place) ++q->first_plain;
-  q->waiters.erase(w->place);
+  if (w->rank == 0) w->rank = ++last_rank_ + (w->upgrade ? 0 : WaitQueue::kPlainRanks);
+  w->queue->waiters.emplace(w->rank, w);
 }
 
 void WaitQueues::link_arrival(Waiter* w) {
@@ -69,9 +59,10 @@ void WaitQueues::unlink_arrival(Waiter* w) {
   (w->behind == nullptr ? last_arrived_ : w->behind->before) = w->before;
 }
 
-Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned) {
+Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned, uint64_t place) {
   Waiter* w = owned.release();
   w->queue = q;
+  w->rank = place;
   by_length_.erase(length_of(q));
   put_in(w);
   by_length_.insert(length_of(q));
@@ -87,7 +78,7 @@ std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
   assert(!w->armed());
   unlink_arrival(w);
   by_length_.erase(length_of(w->queue));
-  take_out(w);
+  w->queue->waiters.erase(w->rank);
   if (!w->queue->waiters.empty()) by_length_.insert(length_of(w->queue));
   StringMap<OwnerWaits>& owners = by_owner_.part(w->owner);
   const auto it = owners.find(w->owner);
@@ -99,8 +90,13 @@ std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
 }
 
 void WaitQueues::promote(Waiter* w) {
-  take_out(w);
   w->upgrade = true;
+  move_to(w, 0);
+}
+
+void WaitQueues::move_to(Waiter* w, uint64_t place) {
+  w->queue->waiters.erase(w->rank);
+  w->rank = place;
   put_in(w);
 }
 
@@ -190,19 +186,12 @@ void WaitQueues::check_invariants() const {
   size_t pop_places = 0;
   uint64_t note_bytes = 0;
   for_each([&](WaitQueue& q) {
-    uint64_t rank = 0;
-    bool upgrades = true;
-    for (const Waiter* w : q.waiters) {
-      assert(w->queue == &q && w->rank > rank);
-      assert(upgrades || !w->upgrade);
+    for (const auto& [rank, w] : q.waiters) {
+      assert(w->queue == &q && w->rank == rank && w->upgrade == (rank < WaitQueue::kPlainRanks));
       assert(of_owner(w->owner).contains(w));
-      rank = w->rank;
-      if (upgrades && !w->upgrade) assert(*q.first_plain == w);
-      upgrades = w->upgrade;
       ++waiting;
       note_bytes += w->note ? w->note->size() : 0;
     }
-    if (upgrades) assert(q.first_plain == q.waiters.end());
     for (const EntryType type : {EntryType::kList, EntryType::kZset}) {
       for (auto it = q.pops(type).begin(); it != q.pops(type).end(); ++it, ++pop_places) {
         const auto is_here = [&](const PopWaiter::Place& p) { return p.queue == &q && p.at == it; };

@@ -3,6 +3,7 @@
 // element.
 #pragma once
 
+#include <absl/container/btree_map.h>
 #include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_set.h>
 
@@ -35,7 +36,8 @@ struct LockTerms {
   uint64_t hint = 0;
   bool session = false;
   bool async = false;
-  bool next = false;  // a push says when the request becomes one of the first two of its queue
+  bool returns = true;  // if its connection ends, its owner may come again, and gets its place back
+  bool next = false;    // a push says when the request becomes one of the first two of its queue
 };
 
 // A request that waits, of any kind. Its timer fires at its timeout.
@@ -54,10 +56,9 @@ struct WaitingRequest : Timer {
 struct Waiter : WaitingRequest, LockTerms {
   Waiter() : WaitingRequest(false) {}
   WaitQueue* queue = nullptr;
-  std::list<Waiter*>::iterator place;  // in queue->waiters
-  uint64_t rank = 0;                   // grows along the queue
-  uint64_t arrival = 0;                // grows with each new waiter, over all queues
-  Waiter* before = nullptr;            // the waiter that arrived before it, over all queues
+  uint64_t rank = 0;         // its place: in queue->waiters
+  uint64_t arrival = 0;      // grows with each new waiter, over all queues
+  Waiter* before = nullptr;  // the waiter that arrived before it, over all queues
   Waiter* behind = nullptr;
   std::string owner;
   std::optional<std::string> note;  // see LockRequest
@@ -94,17 +95,19 @@ struct PopWaiter : WaitingRequest, PopTerms {
 // or the end of the lock-delay. Requests that pop are apart from those for locks: a key is either a lock or
 // a list, so the one kind never waits for the other.
 struct WaitQueue : Timer {
+  // The waiters of a queue. Ranks grow over all queues, with each place that is given. Those of upgrades
+  // are below kPlainRanks.
+  using Waiters = absl::btree_map<uint64_t, Waiter*>;
+  static constexpr uint64_t kPlainRanks = 1ULL << 63U;
+
   WaitQueue() : Timer(TimerKind::kKeyChange) {}
   DbIndex db = 0;
   std::string key_bytes;
   uint64_t key_hash = 0;
-  uint64_t serial = 0;                                       // grows with each new queue
-  std::list<Waiter*> waiters;                                // upgrades first
-  std::list<Waiter*>::iterator first_plain = waiters.end();  // the first waiter that is not an upgrade
-  std::list<PopWaiter*> list_pops;                           // in FIFO order
+  uint64_t serial = 0;              // grows with each new queue
+  Waiters waiters;                  // by rank
+  std::list<PopWaiter*> list_pops;  // in FIFO order
   std::list<PopWaiter*> zset_pops;
-  uint64_t first_rank = 1ULL << 32U;  // ranks of upgrades count down from here, other ranks up
-  uint64_t last_rank = 1ULL << 32U;
   TimeMs delay_until{0};                 // lock-delay: no new holder before this time
   bool ready = false;                    // marked: see WaitQueues::mark_ready
   bool shared = false;                   // a LockBody holds the key: see WaitQueues::shared
@@ -115,6 +118,8 @@ struct WaitQueue : Timer {
   Key key() const { return {key_bytes, key_hash}; }
   std::list<PopWaiter*>& pops(EntryType type) { return type == EntryType::kList ? list_pops : zset_pops; }
   bool has_pops() const { return !list_pops.empty() || !zset_pops.empty(); }
+  Waiter* first() const { return waiters.begin()->second; }
+  Waiters::const_iterator first_plain() const { return waiters.lower_bound(kPlainRanks); }
   bool empty() const { return places() == 0; }
   size_t places() const { return waiters.size() + list_pops.size() + zset_pops.size(); }
   bool delayed(TimeMs now) const { return !is_due(delay_until, now); }
@@ -155,12 +160,15 @@ class WaitQueues {
   // The queue must be empty and disarmed.
   void destroy(WaitQueue* q);
 
-  // Appends a waiter. An upgrade goes behind the other upgrades at the head.
-  Waiter* enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned);
+  // Appends a waiter, or puts it at a place that it had before (0: none). An upgrade goes behind the other
+  // upgrades at the head.
+  Waiter* enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned, uint64_t place = 0);
   // Removes a waiter and returns it. Its timer must be disarmed.
   std::unique_ptr<Waiter> remove(Waiter* w);
   // Makes a waiter an upgrade, because its owner has become a holder.
   void promote(Waiter* w);
+  // Moves a waiter to the place of another one that has left the queue.
+  void move_to(Waiter* w, uint64_t place);
 
   // Appends a request that pops to one more queue. The queues own it as soon as it is in one of them.
   void enqueue(WaitQueue* q, PopWaiter* w);
@@ -226,8 +234,7 @@ class WaitQueues {
     static std::string_view bytes(const std::unique_ptr<WaitQueue>& q) { return q->key_bytes; }
   };
 
-  static void put_in(Waiter* w);
-  static void take_out(Waiter* w);
+  void put_in(Waiter* w);
   static QueueLength length_of(WaitQueue* q) { return {q->waiters.size(), UINT64_MAX - q->serial, q}; }
   void link_arrival(Waiter* w);
   void unlink_arrival(Waiter* w);
@@ -240,6 +247,7 @@ class WaitQueues {
   uint64_t key_bytes_ = 0;
   uint64_t note_bytes_ = 0;
   uint64_t last_arrival_ = 0;
+  uint64_t last_rank_ = 0;           // without kPlainRanks
   uint64_t last_queue_ = 0;          // serial
   Waiter* first_arrived_ = nullptr;  // the waiters over all queues, in the order of their arrival
   Waiter* last_arrived_ = nullptr;
