@@ -17,16 +17,19 @@ namespace holdfast::simulation {
 class ReplayRequests {
  public:
   explicit ReplayRequests(uint64_t seed);
-  ReplayStep next(const ReplayWorld& world);
-
- private:
   using Words = std::vector<std::string>;
 
+  ReplayStep next(const ReplayWorld& world);
+  // The commands of the table that write.
+  const std::vector<const Command*>& writes() const { return writes_; }
+  // A request of this command with small arguments. RESTORE needs a world: see next().
+  Words of_table(const Command& command);
+
+ private:
   ReplayStep ask(size_t client, Words words);
   ReplayStep event(ReplayStep::Kind kind, uint64_t number = 0) const;
   void plan(const ReplayWorld& world);
   Words request();
-  Words of_table(const Command& command);
   Words of_functions();
   Words large();
   Words shrinking();

@@ -114,7 +114,20 @@ std::vector<Shrunk> shrunk_values() {
        {{"EXPIRE", "t", "1000"},
         {"APPEND", "t", "er"},
         {"SETRANGE", "t", "2500", "x"},
-        {"RENAME", "t", "u"}}}};
+        {"RENAME", "t", "u"}}},
+      {"a long string",
+       {{"SET", "t", std::string(9000, 't')}, {"SET", "u", "short"}},
+       {{"EXPIRE", "t", "1000"},
+        {"APPEND", "t", "er"},
+        {"SETRANGE", "t", "20000", "x"},
+        {"SETRANGE", "t", "3", "yz"},
+        {"RENAME", "t", "u"},
+        {"PERSIST", "u"},
+        {"GETEX", "u", "EX", "50"},
+        {"LOCKS", "INFO", "u"},
+        {"RENAMENX", "u", "t"},
+        {"SETRANGE", "u", "100000", "new"},
+        {"APPEND", "u", "more"}}}};
 }
 
 std::vector<Config> other_options() {

@@ -36,6 +36,16 @@
 //                                   Only the libraries at the end of a payload count: those before it may
 //                                   register the same function twice.
 //     field-deadlines key number { field deadline }    of an existing hash; deadline 0: the field has none
+//     string-part   key deadline hold size at part    of an existing string of `size` bytes: the part
+//                                   replaces the bytes from `at` on; zeros fill a gap. Deadline and hold
+//                                   are the new ones, also if the part is empty
+//     move          key deadline hold to    the value moves to the key `to`, and replaces its value;
+//                                   deadline and hold (of a string) are those of `to`
+//     copy          key deadline hold to u8 db    the same for a copy, which may go to another database
+//     lease-deadline id ttl deadline    of a live lease
+//
+// The size of a record follows the cost of the change: a change of a large value records the change, not
+// the value.
 //
 // No record relies on the form of a value (packed or a ValueBody, and its encoding): the value that
 // a snapshot or another record restored may have another form than the one that was changed.
@@ -80,6 +90,10 @@ enum class Record : uint8_t {
   kLibrary = 40,
   kLibraryEnd = 41,
   kFieldDeadlines = 42,
+  kStringPart = 43,
+  kMove = 44,
+  kLeaseDeadline = 45,
+  kCopy = 46,
 };
 
 }  // namespace holdfast

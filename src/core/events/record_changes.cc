@@ -100,6 +100,20 @@ std::string& open_value(Context& ctx, Record op, DbIndex db, const Keyspace::Fou
   return out;
 }
 
+void put_deadline_and_hold(Context& ctx, std::string& out, DbIndex db, const Keyspace::Found& f) {
+  record_deadline(ctx.s.journal, value_deadline_of(*f));
+  put_deadline(out, saved_deadline(value_deadline_of(*f), ctx.now));
+  put_hold(out, saved_hold(token_of(*f), ttl_of(*f), held_since(*f),
+                           attachment_of(ctx.s.attachments, db, f), ctx.now));
+}
+
+// Begins the record of an exclusive hold.
+std::string& open_hold(Context& ctx, Record op, DbIndex db, const Keyspace::Found& f) {
+  std::string& out = open_record(ctx, op, db, key_of(*f));
+  put_deadline_and_hold(ctx, out, db, f);
+  return out;
+}
+
 void put_set_value(std::string& out, const SetBody& set) {
   put_number(out, set.size());
   set.for_each([&](std::string_view member) { put_text(out, member); });
@@ -124,14 +138,8 @@ void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::F
   switch (type_of(*f)) {
     case EntryType::kNone:
       break;
-    case EntryType::kString: {
-      record_deadline(ctx.s.journal, deadline_of(*f));
-      std::string& out = open_record(ctx, Record::kString, db, key);
-      put_deadline(out, saved_deadline(deadline_of(*f), ctx.now));
-      put_hold(out, saved_hold(token_of(*f), ttl_of(*f), held_since(*f),
-                               attachment_of(ctx.s.attachments, db, f), ctx.now));
-      return put_text(out, value_of(*f));
-    }
+    case EntryType::kString:
+      return put_text(open_hold(ctx, Record::kString, db, f), value_of(*f));
     case EntryType::kLock:
       return put_lock_value(ctx, open_record(ctx, Record::kLock, db, key), *f);
     case EntryType::kHash:
@@ -154,6 +162,7 @@ void write_found(Context& ctx, DbIndex db, std::string_view key, const Keyspace:
 }
 
 bool is_pending(const Journal& j, DbIndex db, std::string_view key) {
+  if (j.move && j.move->has(db, key)) return true;
   if (j.pending && j.db == db && j.key == key) return true;
   return !j.large.empty() && j.large.contains(std::pair(db, std::string(key)));
 }
@@ -311,8 +320,45 @@ void journal_erased_ranks(Context& ctx, DbIndex db, std::string_view key, size_t
   put_number(out, count);
 }
 
-void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f) {
-  if (begins_part(ctx, db, key_of(*f))) open_value(ctx, Record::kDeadline, db, f);
+void journal_hold(Context& ctx, DbIndex db, const Keyspace::Found& f) {
+  if (is_collection(*f)) {
+    if (begins_part(ctx, db, key_of(*f))) open_value(ctx, Record::kDeadline, db, f);
+  } else if (type_of(*f) == EntryType::kString) {
+    const size_t size = value_of(*f).size();
+    journal_string_part(ctx, db, f, size, size, 0);
+  } else {
+    journal_key(ctx, db, key_of(*f));
+  }
+}
+
+void begin_string_part(Context& ctx) { finish_journal(ctx); }
+
+void journal_string_part(Context& ctx, DbIndex db, const Keyspace::Found& f, size_t size, size_t at,
+                         size_t bytes) {
+  if (record_bytes(*f) <= kLargeRecord) return journal_key(ctx, db, key_of(*f));
+  if (!begins_part(ctx, db, key_of(*f))) return;
+  std::string& out = open_hold(ctx, Record::kStringPart, db, f);
+  put_number(out, size);
+  put_number(out, at);
+  put_text(out, value_of(*f).substr(at, bytes));
+}
+
+bool begin_move(Context& ctx, Record op, DbIndex db, const Keyspace::Found& from, DbIndex to_db,
+                std::string_view to) {
+  Journal& j = ctx.s.journal;
+  finish_journal(ctx);
+  if (!j.on || record_bytes(*from) <= kLargeRecord) return false;
+  if (is_pending(j, db, key_of(*from)) || is_pending(j, to_db, to)) return false;
+  j.move = Journal::Move{op, db, std::string(key_of(*from)), to_db, std::string(to)};
+  return true;
+}
+
+void end_move(Context& ctx, const Keyspace::Found& to) {
+  const auto move = *std::exchange(ctx.s.journal.move, std::nullopt);
+  std::string& out = open_record(ctx, move.op, move.db, move.from);
+  put_deadline_and_hold(ctx, out, move.to_db, to);
+  put_text(out, move.to);
+  if (move.op == Record::kCopy) put_u8(out, ctx.s.db_name[move.to_db]);
 }
 
 void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h) {
@@ -366,6 +412,18 @@ void journal_lease(Context& ctx, const LiveLease& lease) {
   ctx.s.journal.grants = true;
   record_clock(ctx);
   write_lease(ctx.s.journal.out, ctx.s.db_name[lease.db], lease, ctx.now);
+}
+
+void journal_lease_deadline(Context& ctx, const LiveLease& lease) {
+  if (!ctx.s.journal.on) return;
+  write_large_records(ctx);
+  ctx.s.journal.grants = true;
+  record_clock(ctx);
+  std::string& out = ctx.s.journal.out;
+  open_record(out, Record::kLeaseDeadline, 0);
+  put_text(out, lease.id);
+  put_number(out, static_cast<uint64_t>(lease.ttl.count));
+  put_deadline(out, saved_deadline(lease.at(), ctx.now));
 }
 
 void journal_lease_end(Context& ctx, std::string_view id, LeaseState state, Token token) {

@@ -44,8 +44,20 @@ void journal_erased_equal_elements(Context& ctx, DbIndex db, std::string_view ke
 // The same for a sorted set.
 void journal_scores(Context& ctx, DbIndex db, std::string_view key, std::span<const MemberScore> scores);
 void journal_erased_ranks(Context& ctx, DbIndex db, std::string_view key, size_t rank, size_t count);
-// Records the new deadline of a key with a ValueBody, without its value.
-void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f);
+// Records the new deadline or hold of a key whose value is the same, without the value if that is large.
+void journal_hold(Context& ctx, DbIndex db, const Keyspace::Found& f);
+// Begins the change of a part of a string: records what changed before.
+void begin_string_part(Context& ctx);
+// Ends it, for a string that had `size` bytes, and has a new hold: records the bytes from `at` on, `bytes`
+// in number, or the whole string if that is small.
+void journal_string_part(Context& ctx, DbIndex db, const Keyspace::Found& f, size_t size, size_t at,
+                         size_t bytes);
+// Begins a move or copy of a value to another key, if the value is large: `op` is kMove or kCopy. Returns
+// whether end_move() must follow, with the key that has the value then. Between them the two keys write no
+// records.
+[[nodiscard]] bool begin_move(Context& ctx, Record op, DbIndex db, const Keyspace::Found& from,
+                              DbIndex to_db, std::string_view to);
+void end_move(Context& ctx, const Keyspace::Found& to);
 void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h);
 void journal_erased_holder(Context& ctx, DbIndex db, std::string_view key, std::string_view owner);
 void journal_delay(Context& ctx, DbIndex db, std::string_view key, TimeMs until);
@@ -56,6 +68,8 @@ void journal_swap(Context& ctx, DbIndex a, DbIndex b);
 void journal_library(Context& ctx, std::string_view code);
 void journal_library_end(Context& ctx, std::string_view name);
 void journal_lease(Context& ctx, const LiveLease& lease);
+// The lease has a new TTL and deadline.
+void journal_lease_deadline(Context& ctx, const LiveLease& lease);
 void journal_lease_end(Context& ctx, std::string_view id, LeaseState state, Token token);
 
 // At the end of a request: writes the deferred records, except large values.

@@ -16,6 +16,7 @@ namespace holdfast {
 namespace {
 
 constexpr size_t kMaxLeaseIdBytes = 512;
+constexpr size_t kMaxLeaseKeys = 10000;  // the end of a lease is one step
 
 void reply_outcome(Request& r, const LeaseOutcome* outcome) {
   if (outcome == nullptr) return r.reply.error("NOLEASE no such lease");
@@ -99,6 +100,9 @@ void cmd_lease_grant(Request& r) {
   }
   const auto ttl = read_ttl(r, 3);
   if (!ttl) return;
+  if ((r.argc() - 4) / 2 > kMaxLeaseKeys) {
+    return r.reply.error("ERR a lease has at most " + std::to_string(kMaxLeaseKeys) + " keys");
+  }
   const auto documents = read_documents(r);
   if (!documents) return;
   if (r.s().leases.find(id) != nullptr) return r.reply.error("ERR lease id is in use");

@@ -7,8 +7,8 @@
 #include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/acquire.h"
-#include "core/lock/body_changes.h"
 #include "core/lock/keys.h"
+#include "core/lock/moved_value.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
 
@@ -19,56 +19,6 @@ namespace {
 constexpr std::string_view kManyHolders = "ERR a lock with several holders cannot be renamed or copied";
 constexpr std::string_view kNoInt32 =
     "ERR value is out of range, value must between -2147483648 and 2147483647";
-
-// The value of a key, moved or copied.
-struct Value {
-  EntryType type = EntryType::kString;
-  std::string bytes;
-  std::unique_ptr<ValueBody> body;  // instead of `bytes`
-  TimeMs deadline = kNever;
-};
-
-Value copy_value(const Entry& e) {
-  Value v;
-  v.type = type_of(e);
-  v.deadline = key_deadline(e);
-  if (has_value_body(e)) {
-    v.body = value_body_of(e)->copy();
-  } else {
-    v.bytes = value_of(e);
-  }
-  return v;
-}
-
-// Moves the value out and removes the key.
-Value take_value(Request& r, Keyspace::Found& f) {
-  Value v;
-  if (has_value_body(*f)) {
-    v.type = type_of(*f);
-    v.deadline = key_deadline(*f);
-    v.body = release_body(r.keys(), f);
-  } else {
-    v = copy_value(*f);
-  }
-  remove_key(r.ctx, {r.c.db, f}, End::kDeleted);
-  return v;
-}
-
-// Removes the former value of the key first, so that an old hold does not survive if the values are equal.
-void put(Request& r, DbIndex db, std::string_view name, Value v) {
-  const Key key = r.ctx.keys(db).key(name);
-  Keyspace::Found f = find_live(r.ctx, db, key);
-  if (f) remove_key(r.ctx, {db, f}, End::kOverwritten);
-  f = find_any(r.ctx, db, key);
-  if (v.body != nullptr) {
-    put_body(r.ctx, {db, f}, key, v.type, std::move(v.body), r.c.id);
-  } else if (v.type == EntryType::kString) {
-    put_string(r.ctx, {db, f}, key, v.bytes, r.c.id);
-  } else {
-    put_value(r.ctx, {db, f}, key, v.type, v.bytes, r.c.id);
-  }
-  set_key_deadline(r.ctx, {db, f}, v.deadline, r.c.id);
-}
 
 // Renames the key. Returns false if it did not; the reply has then been written.
 bool rename(Request& r, bool only_if_free) {
@@ -81,7 +31,7 @@ bool rename(Request& r, bool only_if_free) {
   }
   // The look-up of the other key may have moved this entry.
   f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
-  put(r, r.c.db, r.arg(2), take_value(r, f));
+  move_value(r.ctx, {r.c.db, f}, r.arg(2), r.c.id);
   notify(r.ctx, kNotifyGeneric, "rename_from", r.c.db, r.arg(1));
   notify(r.ctx, kNotifyGeneric, "rename_to", r.c.db, r.arg(2));
   return true;
@@ -129,11 +79,10 @@ void cmd_copy(Request& r) {
   }
   const Key to = r.ctx.keys(o.db).key(r.arg(2));
   const bool admits = o.replace || is_free(r.ctx, o.db, find_any(r.ctx, o.db, to));
-  const Keyspace::Found f = find_to_read(r, r.arg(1));
+  Keyspace::Found f = find_to_read(r, r.arg(1));
   if (!f || !admits) return r.reply.integer(0);
   if (type_of(*f) == EntryType::kLock) return r.reply.error(kManyHolders);
-  Value copy = copy_value(*f);
-  put(r, o.db, r.arg(2), std::move(copy));
+  copy_value(r.ctx, {r.c.db, f}, o.db, r.arg(2), r.c.id);
   notify(r.ctx, kNotifyGeneric, "copy_to", o.db, r.arg(2));
   r.reply.integer(1);
 }

@@ -43,7 +43,6 @@ void change_string(Request& r, StringAt& s, std::string_view value, std::string_
 }
 
 void change_string_part(Request& r, StringAt& s, size_t at, std::string_view part, std::string_view event) {
-  if (!s.live) return change_string(r, s, std::string(at, '\0').append(part), event);
   put_string_part(r.ctx, {r.c.db, s.found}, s.key, at, part, r.c.id);
   notify(r.ctx, kNotifyString, event, r.c.db, s.key.bytes);
 }

@@ -28,13 +28,16 @@ enum class EntryType : uint8_t {
   kZset,     // a ZsetBody*: a sorted set
 };
 
-// Holds a value or key that is too long for the block, or a TTL of over 49 days.
+// Holds a value or key that is too long for the block, or a TTL of over 49 days. The key is behind the
+// value, so that the bytes can move to another key without a copy of the value.
 struct LargeRef {
-  char* bytes;  // key and value, from malloc
+  char* bytes;  // from malloc: `room` bytes, of which the value uses the first ones; then the key
   uint64_t key_size;
   uint64_t value_size;
   int64_t ttl_ms;
-  uint64_t room;  // capacity for key and value
+  uint64_t room;  // capacity for the value
+
+  uint64_t total() const { return room + key_size; }
 };
 
 // Aligned as its block is: else the compiler reads the fields byte by byte.
@@ -82,14 +85,14 @@ inline std::string_view key_of(const Entry& e) {
   if (!e.large) [[likely]]
     return {tail_of(e), e.key_size};
   const LargeRef ref = large_ref(e);
-  return {ref.bytes, ref.key_size};
+  return {ref.bytes + ref.room, ref.key_size};
 }
 // Returns the string; for a lock or a ValueBody, the bytes of the pointer to its body.
 inline std::string_view value_of(const Entry& e) {
   if (!e.large) [[likely]]
     return {tail_of(e) + e.key_size, inline_value_size(e)};
   const LargeRef ref = large_ref(e);
-  return {ref.bytes + ref.key_size, ref.value_size};
+  return {ref.bytes, ref.value_size};
 }
 inline LockBody* lock_body_of(const Entry& e) {
   LockBody* body = nullptr;

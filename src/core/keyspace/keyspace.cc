@@ -35,6 +35,19 @@ size_t elements_freed_with(const Entry& e) {
   return elements <= RemovedBodies::kMostAtOnce ? elements : 0;
 }
 
+char* checked(void* bytes) {
+  if (bytes == nullptr) throw std::bad_alloc();
+  return static_cast<char*>(bytes);
+}
+// The bytes of a LargeRef. One more, so that they are never none.
+char* large_bytes(size_t room, size_t key_size) { return checked(std::malloc(room + key_size + 1)); }
+char* zeroed_bytes(size_t room, size_t key_size) { return checked(std::calloc(room + key_size + 1, 1)); }
+char* more_bytes(char* bytes, size_t room, size_t key_size) {
+  return checked(std::realloc(bytes, room + key_size + 1));
+}
+
+void set_large_ref(Entry& e, const LargeRef& ref) { std::memcpy(tail_of(e), &ref, sizeof ref); }
+
 }  // namespace
 
 Keyspace::Keyspace(uint64_t hash_seed, PagePool& pages, RemovedBodies& removed)
@@ -223,21 +236,21 @@ void Keyspace::set_type(Handle h, EntryType type) {
 
 // Writes key and value to the place that e.large selects. The block must be large enough.
 void Keyspace::fill(Entry& e, std::string_view key, std::string_view value) {
-  char* to = tail_of(e);
+  char* key_to = tail_of(e);
+  char* value_to = key_to + key.size();
   if (e.large) {
-    const size_t size = key.size() + value.size();
-    LargeRef ref{static_cast<char*>(std::malloc(size + 1)), key.size(), value.size(), 0, size};
-    if (ref.bytes == nullptr) throw std::bad_alloc();
-    std::memcpy(to, &ref, sizeof ref);
-    outside_bytes_ += ref.room;
-    to = ref.bytes;
+    LargeRef ref{large_bytes(value.size(), key.size()), key.size(), value.size(), 0, value.size()};
+    std::memcpy(key_to, &ref, sizeof ref);
+    outside_bytes_ += ref.total();
+    value_to = ref.bytes;
+    key_to = value_to + ref.room;
   } else {
     e.key_size = key.size() & kMaxInlineKey;
     e.value_size_low = static_cast<uint8_t>(value.size());
     e.value_size_high = (value.size() >> 8U) & 7U;
   }
-  if (!key.empty()) std::memcpy(to, key.data(), key.size());
-  if (!value.empty()) std::memcpy(to + key.size(), value.data(), value.size());
+  if (!key.empty()) std::memcpy(key_to, key.data(), key.size());
+  if (!value.empty()) std::memcpy(value_to, value.data(), value.size());
 }
 
 void Keyspace::destroy_body(Handle h, const Entry& e) {
@@ -258,7 +271,7 @@ void Keyspace::destroy_value(Handle h) {
     destroy_body(h, e);
   if (!e.large) return;
   const LargeRef ref = large_ref(e);
-  outside_bytes_ -= ref.room;
+  outside_bytes_ -= ref.total();
   std::free(ref.bytes);
 }
 
@@ -287,7 +300,7 @@ void Keyspace::replace_block(Found& f, EntryType type, std::string_view value, b
   if (large && deadline_of(*e) != kNever) {
     LargeRef ref = large_ref(*e);
     ref.ttl_ms = ttl.count;
-    std::memcpy(tail_of(*e), &ref, sizeof ref);
+    set_large_ref(*e, ref);
   }
 }
 
@@ -311,7 +324,7 @@ void Keyspace::rewrite(Found& f, EntryType type, std::string_view value) {
   if (!value.empty()) std::memmove(tail_of(*f) + key.size(), value.data(), value.size());
 }
 
-// Makes an entry large: only a large entry has room for a TTL of over 32 bits.
+// Makes an entry large, for a TTL of over 32 bits or a long value.
 void Keyspace::make_large(Found& f) {
   const std::string value(value_of(*f));
   const EntryType type = type_of(*f);
@@ -331,7 +344,7 @@ void Keyspace::set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs re
   if (f->large) {
     LargeRef ref = large_ref(*f);
     ref.ttl_ms = ttl.count;
-    std::memcpy(tail_of(*f), &ref, sizeof ref);
+    set_large_ref(*f, ref);
   }
   if (deadline == kNever) return set_untimed(*f, renewed);
   f->timed = 1;
@@ -346,24 +359,68 @@ void Keyspace::release_body(Found& f) {
   rewrite(f, EntryType::kHash, {});
 }
 
+// A value that grows to more than its double gets new bytes: those of the system are zero already, so that
+// a wide gap costs nothing.
 char* Keyspace::resize(Found& f, size_t size) {
-  assert(can_resize(*f));
+  if (!f->large) make_large(f);
   LargeRef ref = large_ref(*f);
-  const size_t needed = ref.key_size + size;
-  if (needed > ref.room) {
+  if (size > ref.room) {
     constexpr size_t kMostSpare = size_t{1} << 20U;
-    const size_t room = needed + std::min(needed / 2, kMostSpare);  // spare room, so that it rarely moves
-    auto* bytes = static_cast<char*>(std::realloc(ref.bytes, room + 1));
-    if (bytes == nullptr) throw std::bad_alloc();
+    const size_t room = size + std::min(size / 2, kMostSpare);  // spare room, so that it rarely moves
+    const bool fresh = size / 2 > ref.value_size;
+    char* const bytes =
+        fresh ? zeroed_bytes(room, ref.key_size) : more_bytes(ref.bytes, room, ref.key_size);
+    const char* const key = (fresh ? ref.bytes : bytes) + ref.room;
+    std::memmove(bytes + room, key, ref.key_size);
+    if (fresh) {
+      std::memcpy(bytes, ref.bytes, ref.value_size);
+      std::free(ref.bytes);
+      ref.value_size = size;
+    }
     outside_bytes_ += room - ref.room;
     ref.bytes = bytes;
     ref.room = room;
   }
-  char* const value = ref.bytes + ref.key_size;
-  if (size > ref.value_size) std::memset(value + ref.value_size, 0, size - ref.value_size);
+  if (size > ref.value_size) std::memset(ref.bytes + ref.value_size, 0, size - ref.value_size);
   ref.value_size = size;
-  std::memcpy(tail_of(*f), &ref, sizeof ref);
-  return value;
+  set_large_ref(*f, ref);
+  return ref.bytes;
+}
+
+Keyspace::LooseString Keyspace::copy_string(const Entry& e) {
+  const std::string_view value = value_of(e);
+  LooseString copy{{large_bytes(value.size(), 0), std::free}, value.size(), value.size()};
+  std::memcpy(copy.bytes.get(), value.data(), value.size());
+  return copy;
+}
+
+Keyspace::LooseString Keyspace::release_string(Found& f) {
+  assert(is_large_string(*f));
+  LargeRef ref = large_ref(*f);
+  char* const own = large_bytes(0, ref.key_size);
+  std::memcpy(own, ref.bytes + ref.room, ref.key_size);
+  LooseString taken{{ref.bytes, std::free}, ref.value_size, ref.room};
+  outside_bytes_ -= ref.room;
+  ref.bytes = own;
+  ref.value_size = ref.room = 0;
+  set_large_ref(*f, ref);
+  rewrite(f, EntryType::kHash, {});
+  return taken;
+}
+
+void Keyspace::adopt_string(Found& f, LooseString string) {
+  assert(type_of(*f) == EntryType::kString && value_of(*f).empty());
+  if (!f->large) make_large(f);
+  LargeRef ref = large_ref(*f);
+  char* const bytes = more_bytes(string.bytes.get(), string.room, ref.key_size);
+  string.bytes.release();
+  std::memcpy(bytes + string.room, ref.bytes + ref.room, ref.key_size);
+  std::free(ref.bytes);
+  outside_bytes_ += string.room - ref.room;
+  ref.bytes = bytes;
+  ref.value_size = string.size;
+  ref.room = string.room;
+  set_large_ref(*f, ref);
 }
 
 void Keyspace::erase(Found& f) {

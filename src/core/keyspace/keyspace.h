@@ -102,11 +102,23 @@ class Keyspace {
   // The entry may move: the caller must update attachments that are stored by its handle.
   void rewrite(Found& f, EntryType type, std::string_view value);
 
-  // Whether resize() can change the value in place, whatever its size.
-  static bool can_resize(const Entry& e) { return e.large && type_of(e) == EntryType::kString; }
-  // Grows such a value to `size` bytes, which must not be less than its size. New bytes are zero. Returns
-  // the value, which moves rarely.
+  // Whether the value is a string with bytes of its own, which needs no copy when it grows or moves.
+  static bool is_large_string(const Entry& e) { return e.large && type_of(e) == EntryType::kString; }
+  // Grows a string to `size` bytes, which must not be less than its size. New bytes are zero. Makes it
+  // large, which moves the entry. Returns the value; that of a large string moves rarely.
   char* resize(Found& f, size_t size);
+
+  // The bytes of a large string that has no entry at the moment.
+  struct LooseString {
+    std::unique_ptr<char, void (*)(void*)> bytes;
+    size_t size;
+    size_t room;
+  };
+  static LooseString copy_string(const Entry& e);
+  // Takes the bytes of a large string. The entry becomes an empty small hash, as with release_body().
+  LooseString release_string(Found& f);
+  // Gives such bytes to the entry of an empty string. The entry may move.
+  void adopt_string(Found& f, LooseString string);
 
   // Makes the entry an empty small hash without freeing its ValueBody, which now belongs to the caller.
   void release_body(Found& f);

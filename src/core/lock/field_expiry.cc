@@ -97,7 +97,7 @@ std::vector<FieldResult> set_field_deadlines(Context& ctx, KeyRef k, const Key& 
   if (field_deadlines_of(*k) == nullptr) {
     if (auto results = without_change(*k, fields, wanted)) return *std::move(results);
   }
-  HashBody& body = big_hash(ctx, k, key, client);
+  HashBody& body = big_hash(ctx, k, key);
   const TimeMs of_key = value_deadline_of(*k);
   std::vector<FieldResult> results;
   std::vector<std::string_view> changed;
@@ -118,7 +118,7 @@ std::vector<FieldResult> set_field_deadlines(Context& ctx, KeyRef k, const Key& 
 
 void put_field_deadlines(Context& ctx, KeyRef k, const Key& key, std::span<const FieldDeadline> deadlines,
                          ConnId client) {
-  HashBody& body = big_hash(ctx, k, key, client);
+  HashBody& body = big_hash(ctx, k, key);
   const TimeMs of_key = value_deadline_of(*k);
   change_body(ctx.keys(k.db), body, [&] {
     for (const auto& [field, deadline] : deadlines) body.set_deadline(field, deadline, of_key);

@@ -53,6 +53,13 @@ std::unique_ptr<HashBody> unpack(uint64_t seed, std::string_view packed) {
   return body;
 }
 
+// Gives a packed hash the big form. The content stays, so this needs no journal record.
+void make_big(Context& ctx, KeyRef k, const Key& key) {
+  ValueBody* const body = unpack(ctx.s.config.hash_seed, value_of(*k)).release();
+  place_value(ctx, k, key, EntryType::kBigHash, {reinterpret_cast<const char*>(&body), sizeof body});
+  ctx.keys(k.db).add_body_growth(static_cast<int64_t>(body->bytes()));
+}
+
 // Does the work of put_value() for a value that was changed in place.
 void record_set(Context& ctx, KeyRef k, ConnId client) {
   set_held_since(*k, ctx.now.mono);
@@ -102,11 +109,21 @@ size_t set_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std::s
     }
     PackedHashEditor packed(old);
     if (const auto made = set_packed(limits, packed, pairs)) {
-      put_value(ctx, k, key, EntryType::kHash, packed.bytes(), client);
+      if (!small) {
+        put_value(ctx, k, key, EntryType::kHash, packed.bytes(), client);
+      } else {
+        place_value(ctx, k, key, EntryType::kHash, packed.bytes());
+        journal_fields(ctx, k.db, key.bytes, pairs);
+        record_part_change(ctx, k, client);
+      }
       return *made;
     }
   }
-  put_body(ctx, k, key, EntryType::kBigHash, unpack(ctx.s.config.hash_seed, old), client);
+  if (small) {
+    make_big(ctx, k, key);
+  } else {
+    put_body(ctx, k, key, EntryType::kBigHash, std::make_unique<HashBody>(ctx.s.config.hash_seed), client);
+  }
   return set_in_body(ctx, k, pairs, client);
 }
 
@@ -119,20 +136,17 @@ size_t erase_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std:
   if (erased == 0) return 0;
   if (big ? hash_body_of(*k)->visible() == 0 : packed.bytes().empty()) {
     remove_key(ctx, k, End::kDeleted);
-  } else if (big) {
-    journal_erased_fields(ctx, k.db, key.bytes, fields);
-    follow_fields(ctx, k);
-    record_set(ctx, k, client);
   } else {
-    put_value(ctx, k, key, EntryType::kHash, packed.bytes(), client);
+    if (!big) place_value(ctx, k, key, EntryType::kHash, packed.bytes());
+    journal_erased_fields(ctx, k.db, key.bytes, fields);
+    if (big) follow_fields(ctx, k);
+    record_set(ctx, k, client);
   }
   return erased;
 }
 
-HashBody& big_hash(Context& ctx, KeyRef k, const Key& key, ConnId client) {
-  if (type_of(*k) == EntryType::kHash) {
-    put_body(ctx, k, key, EntryType::kBigHash, unpack(ctx.s.config.hash_seed, value_of(*k)), client);
-  }
+HashBody& big_hash(Context& ctx, KeyRef k, const Key& key) {
+  if (type_of(*k) == EntryType::kHash) make_big(ctx, k, key);
   return *hash_body_of(*k);
 }
 

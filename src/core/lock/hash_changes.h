@@ -25,6 +25,6 @@ size_t erase_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std:
                     ConnId client);
 
 // Gives the hash of the key the big form, if it has the packed one. Returns it.
-HashBody& big_hash(Context& ctx, KeyRef k, const Key& key, ConnId client);
+HashBody& big_hash(Context& ctx, KeyRef k, const Key& key);
 
 }  // namespace holdfast

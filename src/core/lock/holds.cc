@@ -200,7 +200,7 @@ void renew_hold(Context& ctx, KeyRef k, const Holder* holder, std::optional<Dura
     follow_holders(ctx, k);
   } else {
     place_deadline(ctx, k, deadline, ttl, ctx.now.mono);
-    record_value_change(ctx, k, client);
+    record_hold_change(ctx, k, client);
   }
 }
 
@@ -208,7 +208,7 @@ Token exclusive_token(Context& ctx, KeyRef k) {
   if (k->token == 0) {
     const Key key = ctx.keys(k.db).key(key_of(*k));
     k->token = ctx.s.tokens.next(key, 0, near_token(ctx.s.config, ctx.now)).value & kMaxToken;
-    journal_key(ctx, k.db, key.bytes);
+    journal_hold(ctx, k.db, k.f);
   }
   return token_of(*k);
 }
@@ -218,7 +218,7 @@ void raise_token(Context& ctx, KeyRef k, const Holder* holder, Token token) {
   ctx.s.tokens.raise(key, token, near_token(ctx.s.config, ctx.now));
   if (holder == nullptr) {
     k->token = token.value & kMaxToken;
-    return journal_key(ctx, k.db, key.bytes);
+    return journal_hold(ctx, k.db, k.f);
   }
   lock_body_of(*k)->set_token(holder, token);
   journal_holder(ctx, k.db, key.bytes, *holder);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/config.h"
@@ -24,8 +25,7 @@
 
 namespace holdfast {
 
-void put_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::string_view bytes,
-               ConnId client) {
+void place_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::string_view bytes) {
   Keyspace& keys = ctx.keys(k.db);
   const bool made = !k || type_of(*k) == EntryType::kNone;
   if (!k) {
@@ -36,7 +36,7 @@ void put_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::stri
         const std::string copy(bytes);  // `bytes` may point into the removed entry
         remove_key(ctx, k, End::kOverwritten);
         k.f = keys.find(key);
-        return put_value(ctx, k, key, type, copy, client);
+        return place_value(ctx, k, key, type, copy);
       }
       forget_fields(ctx, k);
     }
@@ -47,11 +47,21 @@ void put_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::stri
     set_held_since(*k, ctx.now.mono);
   }
   if (made) notify(ctx, kNotifyNew, "new", k.db, key.bytes);
+}
+
+void put_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::string_view bytes,
+               ConnId client) {
+  place_value(ctx, k, key, type, bytes);
   record_value_change(ctx, k, client);
 }
 
 void record_value_change(Context& ctx, KeyRef k, ConnId client) {
   journal_key(ctx, k.db, key_of(*k));
+  record_part_change(ctx, k, client);
+}
+
+void record_hold_change(Context& ctx, KeyRef k, ConnId client) {
+  journal_hold(ctx, k.db, k.f);
   record_part_change(ctx, k, client);
 }
 
@@ -82,30 +92,42 @@ static void notify_new_hold(Context& ctx, KeyRef k) {
 void put_string(Context& ctx, KeyRef k, const Key& key, std::string_view value, ConnId client,
                 Token token) {
   const bool same = k && type_of(*k) == EntryType::kString && value_of(*k) == value;
-  if (same) return record_value_change(ctx, k, client);
+  if (same) return record_hold_change(ctx, k, client);
   put_value(ctx, k, key, EntryType::kString, value, client);
   k->token = token.value & kMaxToken;
   notify_new_hold(ctx, k);
 }
 
+void put_loose_string(Context& ctx, KeyRef k, const Key& key, Keyspace::LooseString string, ConnId client) {
+  put_value(ctx, k, key, EntryType::kString, {}, client);
+  ctx.keys(k.db).adopt_string(k.f, std::move(string));
+  notify_new_hold(ctx, k);
+}
+
 void put_string_part(Context& ctx, KeyRef k, const Key& key, size_t at, std::string_view part,
                      ConnId client) {
-  const std::string_view value = value_of(*k);
-  const size_t size = std::max(value.size(), at + part.size());
-  if (!Keyspace::can_resize(*k)) {
+  const bool live = k && type_of(*k) == EntryType::kString;
+  const std::string_view value = live ? value_of(*k) : std::string_view();
+  const size_t before = value.size();
+  const size_t size = std::max(before, at + part.size());
+  if (size <= kMaxInlineValue) {
     std::string changed(value);
     changed.resize(size);
     changed.replace(at, part.size(), part);
     return put_string(ctx, k, key, changed, client);
   }
-  if (size == value.size() && value.substr(at, part.size()) == part) {
-    return record_value_change(ctx, k, client);
+  if (size == before && value.substr(at, part.size()) == part) return record_hold_change(ctx, k, client);
+  if (live) {
+    end_exclusive(ctx, k, End::kOverwritten, ctx.due);
+  } else {
+    put_value(ctx, k, key, EntryType::kString, {}, client);
   }
-  end_exclusive(ctx, k, End::kOverwritten, ctx.due);
+  begin_string_part(ctx);
   std::ranges::copy(part, ctx.keys(k.db).resize(k.f, size) + at);
   k->token = 0;
   set_held_since(*k, ctx.now.mono);
-  record_value_change(ctx, k, client);
+  journal_string_part(ctx, k.db, k.f, before, at, part.size());
+  record_part_change(ctx, k, client);
   notify_new_hold(ctx, k);
 }
 
@@ -116,9 +138,7 @@ void set_key_deadline(Context& ctx, KeyRef k, TimeMs deadline, ConnId client) {
     body->for_each([&](const Holder& h) { body->set_deadline(&h, deadline, ttl, ctx.now.mono); });
   }
   place_value_deadline(ctx, k, deadline);
-  if (!has_value_body(*k)) return record_value_change(ctx, k, client);
-  journal_deadline(ctx, k.db, k.f);
-  record_part_change(ctx, k, client);
+  record_hold_change(ctx, k, client);
 }
 
 TimeMs key_deadline(const Entry& e) {

@@ -29,8 +29,12 @@ inline Keyspace::Found find_live(Context& ctx, DbIndex db, const Key& key) {
 // content of the entry. The former value is overwritten.
 void put_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::string_view bytes,
                ConnId client);
+// The same without a record of the change, which the caller must add.
+void place_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::string_view bytes);
 // Records that a value was changed within its entry, or rewritten there.
 void record_value_change(Context& ctx, KeyRef k, ConnId client);
+// The same, if only the deadline or the hold changed.
+void record_hold_change(Context& ctx, KeyRef k, ConnId client);
 // The same, if the journal already has a record of the changed part.
 void record_part_change(Context& ctx, KeyRef k, ConnId client);
 
@@ -40,8 +44,11 @@ void record_part_change(Context& ctx, KeyRef k, ConnId client);
 void put_string(Context& ctx, KeyRef k, const Key& key, std::string_view value, ConnId client,
                 Token token = {});
 
-// The same for an existing string that changes from offset `at` (bytes) on. A large string is changed in
-// place. Zeros fill a gap between its end and `at`.
+// The same for the bytes of a large string, which are not copied. Always a new hold.
+void put_loose_string(Context& ctx, KeyRef k, const Key& key, Keyspace::LooseString string, ConnId client);
+
+// As put_string() for a part of a string, from offset `at` (bytes) on; a missing key is an empty string. A
+// large string is changed in place. Zeros fill a gap between its end and `at`.
 void put_string_part(Context& ctx, KeyRef k, const Key& key, size_t at, std::string_view part,
                      ConnId client);
 

@@ -104,10 +104,10 @@ bool confirm_lease(Context& ctx, LiveLease* lease, ConnId client) {
   if (!is_whole(ctx, lease)) return false;
   for (const std::string& key : lease->keys) {
     Keyspace::Found f = find_own(ctx, *lease, key);
-    set_key_deadline(ctx, {lease->db, f}, kNever, client);
     Attachment a = take_attachment(ctx, {lease->db, f});
     a.lease = 0;
     if (a.any()) attach(ctx, {lease->db, f}, std::move(a));
+    set_key_deadline(ctx, {lease->db, f}, kNever, client);  // last: its record has the attachment
   }
   end_lease(ctx, lease, LeaseState::kConfirmed);
   return true;
@@ -121,7 +121,7 @@ bool renew_lease(Context& ctx, LiveLease* lease, DurationMs ttl, ConnId client) 
     set_key_deadline(ctx, {lease->db, f}, ctx.now.mono + ttl, client);
   }
   ctx.s.timers.set(lease, ctx.now.mono + ttl);
-  journal_lease(ctx, *lease);
+  journal_lease_deadline(ctx, *lease);
   return true;
 }
 

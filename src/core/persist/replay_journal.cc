@@ -53,6 +53,29 @@ std::string replay_string(Context& ctx, DbIndex db, ByteReader& in) {
   return {};
 }
 
+std::string replay_string_part(Context& ctx, DbIndex db, ByteReader& in) {
+  const std::string_view key = in.text();
+  const int64_t deadline_ms = read_deadline(in);
+  const SavedHold hold = read_hold(in);
+  const uint64_t size = in.number();
+  const uint64_t at = in.number();
+  const std::string_view part = in.text();
+  if (!in.ok() || restore_string_part(ctx, db, key, size, at, part, deadline_ms, hold)) return {};
+  return wrong(key, "a part of a string that the key does not have");
+}
+
+std::string replay_move(Context& ctx, DbIndex db, ByteReader& in, Record op) {
+  const std::string_view key = in.text();
+  const int64_t deadline_ms = read_deadline(in);
+  const SavedHold hold = read_hold(in);
+  const std::string_view to = in.text();
+  const uint8_t number = op == Record::kCopy ? in.u8() : ctx.s.db_name[db];
+  if (!in.ok()) return {};
+  if (number >= kDatabases) return "no such database";
+  if (restore_move(ctx, op, db, key, ctx.s.db_at[number], to, deadline_ms, hold)) return {};
+  return wrong(key, "a move of a value that does not exist");
+}
+
 std::string replay_hash(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   const int64_t deadline_ms = read_deadline(in);
@@ -271,17 +294,29 @@ std::string replay_delay(Context& ctx, DbIndex db, ByteReader& in) {
   return {};
 }
 
+DurationMs read_ttl(ByteReader& in) {
+  return {static_cast<int64_t>(std::min<uint64_t>(in.number(), kMaxTtlMs))};
+}
+
 std::string replay_lease(Context& ctx, DbIndex db, ByteReader& in) {
   auto lease = std::make_unique<LiveLease>();
   lease->db = db;
   lease->id = in.text();
   lease->serial = in.number();
   lease->token = {std::min(in.number(), kMaxToken)};
-  lease->ttl = {static_cast<int64_t>(std::min<uint64_t>(in.number(), kMaxTtlMs))};
+  lease->ttl = read_ttl(in);
   const int64_t deadline_ms = read_deadline(in);
   for (const std::string_view key : read_texts(in, in.number())) lease->keys.emplace_back(key);
   if (in.ok()) restore_lease(ctx, std::move(lease), deadline_ms);
   return {};
+}
+
+std::string replay_lease_deadline(Context& ctx, ByteReader& in) {
+  const std::string_view id = in.text();
+  const DurationMs ttl = read_ttl(in);
+  const int64_t deadline_ms = read_deadline(in);
+  if (!in.ok() || restore_lease_deadline(ctx, id, ttl, deadline_ms)) return {};
+  return "a deadline of a lease that does not exist";
 }
 
 std::string replay_lease_end(Context& ctx, ByteReader& in) {
@@ -335,6 +370,11 @@ std::string replay_one(Context& ctx, LibraryChanges& libraries, Record op, uint8
   switch (op) {
     case Record::kString:
       return replay_string(ctx, db, in);
+    case Record::kStringPart:
+      return replay_string_part(ctx, db, in);
+    case Record::kMove:
+    case Record::kCopy:
+      return replay_move(ctx, db, in, op);
     case Record::kHash:
       return replay_hash(ctx, db, in);
     case Record::kLock:
@@ -380,6 +420,8 @@ std::string replay_one(Context& ctx, LibraryChanges& libraries, Record op, uint8
       return replay_swap(ctx, number, in);
     case Record::kLease:
       return replay_lease(ctx, db, in);
+    case Record::kLeaseDeadline:
+      return replay_lease_deadline(ctx, in);
     case Record::kLeaseEnd:
       return replay_lease_end(ctx, in);
     case Record::kLibrary:

@@ -16,6 +16,8 @@
 #include "core/lock/field_expiry.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/holds.h"
+#include "core/lock/keys.h"
+#include "core/lock/moved_value.h"
 #include "core/lock/sessions.h"
 #include "core/lock/waiting.h"
 #include "core/state/attachments.h"
@@ -28,6 +30,8 @@
 namespace holdfast {
 
 namespace {
+
+constexpr size_t kMaxStringBytes = INT32_MAX;  // the largest proto-max-bulk-len
 
 std::string_view pointer_bytes(const LockBody* const& body) {
   return {reinterpret_cast<const char*>(&body), sizeof body};
@@ -94,6 +98,22 @@ void set_value_deadline(Context& ctx, KeyRef k, int64_t deadline_ms) {
   place_value_deadline(ctx, k, restored_deadline(deadline_ms, ctx.now));
 }
 
+// Gives a string without an attachment its deadline and hold.
+void place_hold(Context& ctx, KeyRef k, const Key& key, int64_t deadline_ms, const SavedHold& hold) {
+  k->token = hold.token.value & kMaxToken;
+  ctx.s.tokens.raise(key, hold.token, near_token(ctx.s.config, ctx.now));
+  const TimeMs deadline = restored_deadline(deadline_ms, ctx.now);
+  const TimeMs since = restored_time(hold.held_since_ms, ctx.now);
+  ctx.keys(k.db).set_deadline(k.f, deadline, hold.ttl, deadline == kNever ? since : deadline - hold.ttl);
+  set_held_since(*k, since);
+  Attachment a;
+  a.session = hold.session;
+  a.delay = hold.delay;
+  a.lease = hold.lease;
+  a.note = hold.note;
+  if (a.any()) attach(ctx, k, std::move(a));
+}
+
 }  // namespace
 
 Context restoring_context(EngineState& s, Now now, Effects& fx) {
@@ -106,18 +126,33 @@ void restore_string(Context& ctx, DbIndex db, std::string_view key_bytes, std::s
                     int64_t deadline_ms, const SavedHold& hold) {
   const Key key = ctx.keys(db).key(key_bytes);
   Keyspace::Found f = put_entry(ctx, db, key, EntryType::kString, value);
-  f->token = hold.token.value & kMaxToken;
-  ctx.s.tokens.raise(key, hold.token, near_token(ctx.s.config, ctx.now));
-  const TimeMs deadline = restored_deadline(deadline_ms, ctx.now);
-  const TimeMs since = restored_time(hold.held_since_ms, ctx.now);
-  ctx.keys(db).set_deadline(f, deadline, hold.ttl, deadline == kNever ? since : deadline - hold.ttl);
-  set_held_since(*f, since);
-  Attachment a;
-  a.session = hold.session;
-  a.delay = hold.delay;
-  a.lease = hold.lease;
-  a.note = hold.note;
-  if (a.any()) attach(ctx, {db, f}, std::move(a));
+  place_hold(ctx, {db, f}, key, deadline_ms, hold);
+}
+
+bool restore_string_part(Context& ctx, DbIndex db, std::string_view key_bytes, size_t size, size_t at,
+                         std::string_view part, int64_t deadline_ms, const SavedHold& hold) {
+  const Key key = ctx.keys(db).key(key_bytes);
+  Keyspace::Found f = ctx.keys(db).find(key);
+  if (!f || type_of(*f) != EntryType::kString || value_of(*f).size() != size) return false;
+  if (at > kMaxStringBytes || part.size() > kMaxStringBytes) return false;
+  take_attachment(ctx, {db, f});
+  if (!part.empty()) put_string_part(ctx, {db, f}, key, at, part, {});
+  place_hold(ctx, {db, f}, key, deadline_ms, hold);
+  return true;
+}
+
+bool restore_move(Context& ctx, Record op, DbIndex db, std::string_view from, DbIndex to_db,
+                  std::string_view to, int64_t deadline_ms, const SavedHold& hold) {
+  Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(from));
+  const bool movable = f && type_of(*f) != EntryType::kNone && type_of(*f) != EntryType::kLock;
+  if (!movable || (db == to_db && from == to)) return false;
+  f = op == Record::kMove ? move_value(ctx, {db, f}, to, {}) : copy_value(ctx, {db, f}, to_db, to, {});
+  if (type_of(*f) == EntryType::kString) {
+    place_hold(ctx, {to_db, f}, ctx.keys(to_db).key(to), deadline_ms, hold);
+  } else {
+    set_value_deadline(ctx, {to_db, f}, deadline_ms);
+  }
+  return true;
 }
 
 bool restore_lock(Context& ctx, DbIndex db, std::string_view key_bytes,
@@ -224,6 +259,14 @@ void restore_lease(Context& ctx, std::unique_ptr<LiveLease> lease, int64_t deadl
   }
   LiveLease* revived = ctx.s.leases.restore(std::move(lease));
   ctx.s.timers.set(revived, restored_deadline(deadline_ms, ctx.now));
+}
+
+bool restore_lease_deadline(Context& ctx, std::string_view id, DurationMs ttl, int64_t deadline_ms) {
+  LiveLease* const lease = ctx.s.leases.find(id);
+  if (lease == nullptr) return false;
+  lease->ttl = ttl;
+  ctx.s.timers.set(lease, restored_deadline(deadline_ms, ctx.now));
+  return true;
 }
 
 void finish_restoring(Context& ctx) {

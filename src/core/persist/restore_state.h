@@ -35,6 +35,14 @@ void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::span<cons
                   int64_t deadline_ms);
 void restore_body(Context& ctx, DbIndex db, std::string_view key, EntryType type,
                   std::unique_ptr<ValueBody> body, int64_t deadline_ms);
+// Changes a part of a string of `size` bytes, and gives it a new deadline and hold. Returns false if the
+// key has no such string.
+[[nodiscard]] bool restore_string_part(Context& ctx, DbIndex db, std::string_view key, size_t size,
+                                       size_t at, std::string_view part, int64_t deadline_ms,
+                                       const SavedHold& hold);
+// Moves the value of a key to another one, or copies it. Returns false if there is no such value.
+[[nodiscard]] bool restore_move(Context& ctx, Record op, DbIndex db, std::string_view from, DbIndex to_db,
+                                std::string_view to, int64_t deadline_ms, const SavedHold& hold);
 // Sets the deadline of a key with a hash of any form, list, set or sorted set. Returns false if there is no
 // such key.
 [[nodiscard]] bool restore_deadline(Context& ctx, DbIndex db, std::string_view key, int64_t deadline_ms);
@@ -55,6 +63,9 @@ struct TokenRecord {
 // the key itself is restored.
 void restore_token_record(Context& ctx, const TokenRecord& record);
 void restore_delay(Context& ctx, DbIndex db, std::string_view key, int64_t until_ms);
+// Returns false if there is no such lease.
+[[nodiscard]] bool restore_lease_deadline(Context& ctx, std::string_view id, DurationMs ttl,
+                                          int64_t deadline_ms);
 void restore_lease(Context& ctx, std::unique_ptr<LiveLease> lease, int64_t deadline_ms);
 
 // Replays records. Returns an empty string, or the error; the records before the error remain applied.

@@ -4,10 +4,13 @@
 
 #include <absl/container/btree_set.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/base/types.h"
+#include "core/codec/journal_record.h"
 
 namespace holdfast {
 
@@ -31,6 +34,19 @@ struct Journal {
   // written once however often it changes. `changed_at` is the time of the last change.
   absl::btree_set<std::pair<DbIndex, std::string>> large;
   Now changed_at;
+  // The two keys of a move or copy that is under way. One record of it replaces all their records.
+  struct Move {
+    Record op = Record::kMove;
+    DbIndex db = 0;
+    std::string from;
+    DbIndex to_db = 0;
+    std::string to;
+
+    bool has(DbIndex at, std::string_view name) const {
+      return (at == db && name == from) || (at == to_db && name == to);
+    }
+  };
+  std::optional<Move> move;
   TimeMs latest_deadline{0};    // latest of all recorded deadlines; kNever if one of them is kNever
   int64_t ahead_ms = kNoClock;  // of the last clock record in this file
   // The last clock record that was read from this file. The id is empty if there is none.
