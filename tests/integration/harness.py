@@ -328,6 +328,7 @@ def run_tests(around=data_folder):
     only the tests whose names contain it run."""
     failed = skipped = 0
     signal.signal(signal.SIGALRM, over_time)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and the programs would inherit that
     chosen = [function for function in TESTS if len(sys.argv) < 2 or sys.argv[1] in function.__name__]
     for function in chosen:
         signal.alarm(TEST_LIMIT_S)

@@ -182,7 +182,8 @@ def each_verb_on_redis_reports_that_a_password_is_missing_and_does_not_retry(_):
         folder.mkdir()
         with Server(folder, "--port", str(free_port()), "--requirepass", PASSWORD, command=REDIS) as server:
             where = f"redis://127.0.0.1:{port_of(server)}"
-            for verb, words in (("run", ["k", "--", "true"]), ("elect", ["k", "--", "true"]), ("lock", ["k"])):
+            for verb, words in (("run", ["k", "--", "true"]), ("elect", ["k", "--", "true"]),
+                                ("lock", ["k"])):
                 out, err = call(69, verb, "--servers", where, *words)
                 has(out + err, "NOAUTH", "HOLDFAST_PASSWORD")
 

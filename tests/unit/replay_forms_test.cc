@@ -221,6 +221,43 @@ TEST_CASE("replay: no record relies on the form of a value that a snapshot or ot
   }
 }
 
+// The records of changes, replayed on a state that lacks what they rely on.
+TEST_CASE("replay: a record that does not fit the state is damage") {
+  const std::string large(9000, 't');
+  const std::vector<std::vector<Words>> cases = {
+      {{"SET", "t", large}, {"APPEND", "t", "x"}},
+      {{"SET", "t", large}, {"SETRANGE", "t", "3", "x"}},
+      {{"SET", "t", large}, {"PEXPIRE", "t", "5000"}},
+      {{"SET", "t", large}, {"RENAME", "t", "u"}},
+      {{"SET", "t", large}, {"COPY", "t", "u"}},
+      {{"LEASE", "GRANT", "l1", "5000", "k", "v"}, {"LEASE", "RENEW", "l1"}}};
+  for (const std::vector<Words>& words : cases) {
+    CAPTURE(words[1][0]);
+    Engine engine(session_config());
+    engine.keep_journal();
+    TestClient c(engine);
+    c.must(words[0]);
+    taken(engine);
+    c.must(words[1]);
+    const std::string change = taken(engine);
+    Engine without(session_config());
+    CHECK(without.replay(change, session_time(0)) != "");
+  }
+  // A string of another size.
+  Engine engine(session_config());
+  engine.keep_journal();
+  TestClient c(engine);
+  c.must({"SET", "t", large});
+  const std::string first = taken(engine);
+  c.must({"APPEND", "t", "x"});
+  taken(engine);
+  c.must({"SETRANGE", "t", "3", "x"});
+  const std::string third = taken(engine);
+  Engine again(session_config());
+  REQUIRE(again.replay(first, session_time(0)) == "");
+  CHECK(again.replay(third, session_time(0)) != "");
+}
+
 TEST_CASE("replay: libraries that FUNCTION RESTORE replaced at once are there again") {
   check_restored_libraries("REPLACE");
 }

@@ -41,6 +41,7 @@ class OneValue : public RdbSink {
 
  private:
   bool has_room(uint64_t bytes) const override {
+    if (!good) return false;
     const ValueBody* const body = hash_ != nullptr ? hash_.get() : value.body.get();
     too_large = (body == nullptr ? 0 : body->bytes()) + bytes > room_;
     return !too_large;

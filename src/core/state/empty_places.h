@@ -5,7 +5,6 @@
 
 #include <absl/container/btree_map.h>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -51,10 +50,17 @@ class EmptyPlaces : public Timer {
   };
   using NameView = std::tuple<DbIndex, std::string_view, std::string_view>;
   static NameView view_of(const Whose& whose) { return {whose.db, whose.key, whose.owner}; }
+  struct Before {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return NameView(a) < NameView(b);
+    }
+  };
   void forget_first();
   static uint64_t bytes_of(const Name& name);
 
-  absl::btree_map<Name, Place, std::less<>> places_;  // no hash table: its growth would delay all clients
+  absl::btree_map<Name, Place, Before> places_;  // no hash table: its growth would delay all clients
   absl::btree_map<End, Name> by_end_;
   uint64_t last_ = 0;
   uint64_t bytes_ = 0;

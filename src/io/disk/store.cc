@@ -299,6 +299,8 @@ void Store::update_service() {
   availability.refusal = why;
 }
 
+// An exception ends the process, as it may not pass through libuv.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 void Store::on_second(uv_timer_t* timer) noexcept { static_cast<Store*>(timer->data)->every_second(); }
 
 void Store::every_second() {

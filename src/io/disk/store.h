@@ -140,7 +140,7 @@ class Store {
   std::string unsaved_folder() const;
   void end_rebuild();
 
-  static void on_second(uv_timer_t* timer) noexcept;
+  static void on_second(uv_timer_t* timer) noexcept;  // NOLINT(bugprone-exception-escape)
   static void on_sync_timer(uv_timer_t* timer) noexcept;
   void sync_in_script();
   void sync();
