@@ -74,6 +74,25 @@ TEST_CASE("waiters that close or reset their connections leave the queue, the ot
   CHECK(control.ask("GET k") == "nil");
 }
 
+TEST_CASE("an owner that repeats its wait on a new connection keeps its place when the old one closes") {
+  const Server server;
+  Client control(server);
+  Crowd crowd(server, 4);
+  REQUIRE(token_of(control.ask("LOCK k first 0"), "first") > 0);
+  for (size_t who = 0; who < 3; ++who) {
+    wait_for_lock(crowd, who);
+    until_waiting(control, static_cast<int64_t>(who) + 1);
+  }
+  crowd.send(3, "LOCK k w0 0 WAIT 0");
+  until_waiting(control, 4);
+  crowd.close(0);
+  until_waiting(control, 3);
+  REQUIRE(control.ask("UNLOCK k first") == "1");
+  const Heard heard = crowd.hear();
+  CHECK(heard.who == 3);
+  CHECK(token_of(heard.reply, "w0") > 0);
+}
+
 TEST_CASE(
     "consecutive readers are granted together, and the writer behind them only after the last release") {
   const Server server;
