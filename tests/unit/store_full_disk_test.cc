@@ -90,6 +90,31 @@ TEST_CASE("store: each write of a start may fail") {
   }
 }
 
+TEST_CASE("store: an incomplete record is cut off also if the journal cannot be written again") {
+  for (uint64_t n = 1; n <= 5; ++n) {
+    CAPTURE(n);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", ""});
+      for (const char* key : {"a", "b"}) CHECK(is_granted(server.ask({"LOCK", key, "alice", "600000"})));
+      server.kill();
+    }
+    std::string& journal = disk.bytes("journal.1");
+    journal.resize(journal.size() - 3);
+    const Words options{"--save", "", "--recovery-wait", "0"};
+    {
+      disk.fail_write(n, ENOSPC);
+      Process server(disk, options);
+      disk.fail_write(0, 0);  // the start may have fewer writes
+      REQUIRE(server.failure() == "");
+      server.kill();
+    }
+    Process last(disk, options);
+    REQUIRE(last.failure() == "");
+    CHECK(last.ask({"EXISTS", "a", "b"}) == ":1\r\n");
+  }
+}
+
 TEST_CASE("store: a start that cannot write meta leaves the folder as it is") {
   const Words options{"--save", ""};
   CrashFiles disk;
