@@ -33,7 +33,8 @@ constexpr int kNotFound = 127;
 constexpr int kNotRun = 126;
 // The interval of checks for a group whose first process has ended: no event reports the end of the others.
 constexpr milliseconds kLookAgain{20};
-constexpr int64_t kLookForRestMs = 1000;  // beside SIGCHLD, for processes whose parent is no ancestor
+constexpr milliseconds kRestSettles{200};  // a process that leaves the group needs a moment for that
+constexpr int64_t kLookForRestMs = 1000;   // beside SIGCHLD, for processes whose parent is no ancestor
 constexpr int64_t kAboutToMs = 2;
 constexpr int64_t kLongestWaitMs = 3600000;  // for one poll()
 
@@ -176,7 +177,7 @@ CommandEnd Child::wait_for_end(const Supervision& how) {
     if (fds[1].revents != 0 || is_too_late(how)) lose(how);
     if (prolong(how)) guardian_.set(deadline(how));
     if (fds[0].revents != 0) take_signals(how);
-    if (ended_ && !ending_ && !awaiting_) await_rest(how);
+    if (ended_ && !ending_ && !reported_) await_rest(how);
     if (ending_ && !killed_ && steady_clock::now() >= kill_at_) {
       kill(-pid_, SIGKILL);
       killed_ = true;
@@ -194,7 +195,8 @@ int Child::wait_ms(const Supervision& how) const {
     const auto left = std::chrono::ceil<milliseconds>(kill_at_ - steady_clock::now());
     return static_cast<int>((killed_ ? kLookAgain : std::clamp(left, milliseconds(0), kLookAgain)).count());
   }
-  const int64_t longest_ms = awaiting_ ? kLookForRestMs : kLongestWaitMs;
+  int64_t longest_ms = kLongestWaitMs;
+  if (awaiting_) longest_ms = reported_ ? kLookForRestMs : kRestSettles.count();
   if (!how.time_left) return awaiting_ ? static_cast<int>(longest_ms) : -1;
   const int64_t left_ms = deadline(how).term_at_ms - boot_time_ms();
   return static_cast<int>(std::clamp<int64_t>(left_ms / 2, kLookAgain.count(), longest_ms));
@@ -320,8 +322,11 @@ bool Child::is_over() const { return ended_ && ((!ending_ && !awaiting_) || !gro
 // The command ended by itself. The terminal comes back to this process, as a shell knows only this process.
 void Child::await_rest(const Supervision& how) {
   if (how.rest == Supervision::Rest::kEnded) return end_group(how);
-  if (how.rest == Supervision::Rest::kRuns || !group_lives()) return;
+  if (how.rest == Supervision::Rest::kRuns) return;
+  if (!awaiting_) ended_at_ = steady_clock::now();
   awaiting_ = true;
+  if (steady_clock::now() - ended_at_ < kRestSettles || !group_lives()) return;
+  reported_ = true;
   terminal_.reclaim(pid_);
   if (how.on_rest) how.on_rest();
 }

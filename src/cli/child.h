@@ -28,7 +28,7 @@ struct Supervision {
   // running, wait_for_end() waits for them, or it ends them.
   enum class Rest : uint8_t { kRuns, kAwaited, kEnded };
   Rest rest = Rest::kRuns;
-  std::function<void()> on_rest;  // of kAwaited: called once, if there are such processes
+  std::function<void()> on_rest;  // of kAwaited: called once, if they do not end at once
   // Called after a stop, before the command resumes. Returns whether it may resume. Empty: always.
   std::function<bool()> may_resume;
   // Returns how much longer the command may run. After that time its whole group is dead. While this
@@ -92,9 +92,11 @@ class Child {
   bool stop_pending_ = false;  // because the terminal stopped the command
   bool hup_sent_ = false;
   bool ended_ = false;  // a zombie, so its pid cannot be reused
+  std::chrono::steady_clock::time_point ended_at_;
   bool asked_to_end_ = false;
   bool lost_ = false;
   bool awaiting_ = false;  // the command ended, and the rest of its group has not
+  bool reported_ = false;  // on_rest was called
   bool ending_ = false;    // TERM was sent to the group, and the whole group must end
   bool killed_ = false;
   int64_t dead_by_ms_ = GroupDeadline::kNone;  // the deadline last sent to the guardian
