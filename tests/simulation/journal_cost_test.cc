@@ -22,7 +22,7 @@ using Words = std::vector<std::string>;
 
 constexpr int kElements = 3000;
 constexpr size_t kStringBytes = 200000;
-constexpr int kPacked = 500;        // fields of a packed hash
+constexpr int kPacked = 500;  // fields of a packed hash
 // Of all records of a request, beside its words and its reply. A small value is recorded as a whole.
 constexpr size_t kConstantBytes = 5500;
 
