@@ -9,9 +9,12 @@ import redis
 from run import Server
 
 # Commands of later versions of Redis.
-NOT_IN_REDIS_7_0 = {"client|no-touch", "client|setinfo", "cl.throttle", "delex", "delifeq", "digest",
-                    "hexpire", "hexpireat", "hexpiretime", "hgetdel", "hgetex", "hpersist", "hpexpire",
-                    "hpexpireat", "hpexpiretime", "hpttl", "hsetex", "httl", "msetex"}
+NOT_IN_REDIS_7_0 = {"client|no-touch", "client|setinfo", "cl.throttle", "cluster|myshardid", "delex",
+                    "delifeq", "digest", "hexpire", "hexpireat", "hexpiretime", "hgetdel", "hgetex",
+                    "hpersist", "hpexpire", "hpexpireat", "hpexpiretime", "hpttl", "hsetex", "httl",
+                    "msetex"}
+# The arity in Redis 7.0 of commands that have more options since.
+ARITY_IN_REDIS_7_0 = {"zrank": 3, "zrevrank": 3}
 # Commands of Holdfast alone. Those of LOCKS have the category @lock.
 LOCKS = {"fence", "lease", "lock", "locks", "renew", "unlock"}
 OWN = LOCKS | {"backup"}
@@ -40,7 +43,8 @@ def facts(row):
     name, arity, flags, *positions = row[:6]
     flags = {text(f) for f in flags} - NO_REPLICAS - FLAGS_OF_CATEGORIES.get(text(name), set())
     access = [{text(f) for f in as_map(spec)["flags"]} - {"variable_flags"} for spec in row[8]]
-    return arity, flags, positions, {text(name) for name in row[6]}, access
+    arity = ARITY_IN_REDIS_7_0.get(text(name), arity)
+    return arity, flags, positions, {text(category) for category in row[6]}, access
 
 
 def main():

@@ -189,6 +189,8 @@ LISTED = [
            "As OBJECT ENCODING: in Holdfast it depends on the value only."),
     Listed(rb"P?EXPIRE(AT)? .* \d{13,} (GT|LT)", r":[01]", r":[01]",
            "Holdfast replaces each time beyond 2^53-1 milliseconds by that limit, counted from now."),
+    Listed(rb"Z(REV)?RANK \S.* \S", r"-ERR wrong number of arguments for 'z(rev)?rank' command",
+           r"-ERR syntax error", "Redis 7.2 and Holdfast have the option WITHSCORE."),
 ]
 
 LEFT_OUT = [

@@ -180,8 +180,9 @@ def each_verb_on_redis_reports_that_a_password_is_missing_and_does_not_retry(_):
     """Redis rejects a long request before the login as a breach of the protocol."""
     with data_folder() as folder:
         folder.mkdir()
-        with Server(folder, "--port", str(free_port()), "--requirepass", PASSWORD, command=REDIS) as server:
-            where = f"redis://127.0.0.1:{port_of(server)}"
+        port = free_port()
+        with Server(folder, "--port", str(port), "--requirepass", PASSWORD, command=REDIS):
+            where = f"redis://127.0.0.1:{port}"
             for verb, words in (("run", ["k", "--", "true"]), ("elect", ["k", "--", "true"]),
                                 ("lock", ["k"])):
                 out, err = call(69, verb, "--servers", where, *words)

@@ -155,7 +155,7 @@ def verbose_sums_up_waits_holds_renewals_and_losses(server):
     before = int(server.info("lock_renewals", "locks"))
     running = Run(["--verbose", "--ttl", "200ms"], UNTIL_EOF)
     equal(running.line(), "up")
-    until(lambda: int(server.info("lock_renewals", "locks")) >= before + 3)  # the last reply may be under way
+    until(lambda: int(server.info("lock_renewals", "locks")) >= before + 3)
     equal(server.ask("LOCKS", "BREAK", NAME), 1)
     err = running.ended(76)[1]
     has(err, "losses 1")

@@ -74,10 +74,13 @@ void AuthConnection::answered(Value value) {
     if (value.kind == Value::Kind::kError) return end(kAuthPrefix + value.text);
     return open();
   }
-  if (to_drop_ == 0) return user_.answered(std::move(value));
-  // Redis takes a long request before the login for a breach of the protocol, and closes the connection.
-  const bool needs_login = value.kind == Value::Kind::kError && value.text.starts_with("NOAUTH");
-  if (needs_login && login_.empty()) return end(kAuthPrefix + value.text);
+  if (to_drop_ == 0) {
+    // Redis takes a long request before the login for a breach of the protocol.
+    const bool needs_login = refusal_.kind == Value::Kind::kError && refusal_.text.starts_with("NOAUTH");
+    const bool is_breach =
+        value.kind == Value::Kind::kError && value.text.starts_with("ERR Protocol error: unauthenticated");
+    return user_.answered(needs_login && is_breach ? refusal_ : std::move(value));
+  }
   --to_drop_;
   const bool refused = value.kind == Value::Kind::kError && refusal_.kind == Value::Kind::kNull;
   if (refused) refusal_ = std::move(value);

@@ -413,7 +413,7 @@ void Keyspace::adopt_string(Found& f, LooseString string) {
   if (!f->large) make_large(f);
   LargeRef ref = large_ref(*f);
   char* const bytes = more_bytes(string.bytes.get(), string.room, ref.key_size);
-  string.bytes.release();
+  static_cast<void>(string.bytes.release());
   std::memcpy(bytes + string.room, ref.bytes + ref.room, ref.key_size);
   std::free(ref.bytes);
   outside_bytes_ += string.room - ref.room;
