@@ -331,8 +331,6 @@ void journal_hold(Context& ctx, DbIndex db, const Keyspace::Found& f) {
   }
 }
 
-void begin_string_part(Context& ctx) { finish_journal(ctx); }
-
 void journal_string_part(Context& ctx, DbIndex db, const Keyspace::Found& f, size_t size, size_t at,
                          size_t bytes) {
   if (record_bytes(*f) <= kLargeRecord) return journal_key(ctx, db, key_of(*f));

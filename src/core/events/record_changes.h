@@ -46,10 +46,9 @@ void journal_scores(Context& ctx, DbIndex db, std::string_view key, std::span<co
 void journal_erased_ranks(Context& ctx, DbIndex db, std::string_view key, size_t rank, size_t count);
 // Records the new deadline or hold of a key whose value is the same, without the value if that is large.
 void journal_hold(Context& ctx, DbIndex db, const Keyspace::Found& f);
-// Begins the change of a part of a string: records what changed before.
-void begin_string_part(Context& ctx);
-// Ends it, for a string that had `size` bytes, and has a new hold: records the bytes from `at` on, `bytes`
-// in number, or the whole string if that is small.
+// Records a change of a part of a string that had `size` bytes, and has a new hold: the bytes from `at` on,
+// `bytes` in number, or the whole string if that is small. finish_journal() must be called before the
+// change.
 void journal_string_part(Context& ctx, DbIndex db, const Keyspace::Found& f, size_t size, size_t at,
                          size_t bytes);
 // Begins a move or copy of a value to another key, if the value is large: `op` is kMove or kCopy. Returns

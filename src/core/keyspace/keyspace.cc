@@ -240,7 +240,7 @@ void Keyspace::fill(Entry& e, std::string_view key, std::string_view value) {
   char* value_to = key_to + key.size();
   if (e.large) {
     LargeRef ref{large_bytes(value.size(), key.size()), key.size(), value.size(), 0, value.size()};
-    std::memcpy(key_to, &ref, sizeof ref);
+    set_large_ref(e, ref);
     outside_bytes_ += ref.total();
     value_to = ref.bytes;
     key_to = value_to + ref.room;

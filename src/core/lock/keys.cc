@@ -122,7 +122,7 @@ void put_string_part(Context& ctx, KeyRef k, const Key& key, size_t at, std::str
   } else {
     put_value(ctx, k, key, EntryType::kString, {}, client);
   }
-  begin_string_part(ctx);
+  finish_journal(ctx);  // the records so far have the state before
   std::ranges::copy(part, ctx.keys(k.db).resize(k.f, size) + at);
   k->token = 0;
   set_held_since(*k, ctx.now.mono);
