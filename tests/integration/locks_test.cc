@@ -132,13 +132,15 @@ std::optional<size_t> where_they_wait(const Quorum& servers, size_t waiters) {
 
 TEST_CASE("library: on a quorum all waiters are in one queue, and are granted in its order") {
   Quorum servers(5);
-  Locks holder(servers.place());
+  // Time for the first server's answer: without it a client on a slow machine uses another server's queue.
+  const std::string place = servers.place("min-wait=10000&max-wait=20000&timeout=10000");
+  Locks holder(place);
   Acquired held = holder.lock("k");
   REQUIRE(held.result.ok());
   std::vector<std::unique_ptr<Locks>> clients;
   std::vector<std::future<Acquired>> waits;
   for (size_t n = 1; n <= 6; ++n) {
-    clients.push_back(std::make_unique<Locks>(servers.place()));
+    clients.push_back(std::make_unique<Locks>(place));
     waits.push_back(clients.back()->lock_future("k", 0ms));
     until("the waiter is in the queue", [&] { return where_they_wait(servers, n).has_value(); });
   }

@@ -385,6 +385,27 @@ TEST_CASE("store: journals after one that a crash has cut leave no gap in the nu
   CHECK(last.ask({"EXISTS", "a", "b", "x", "y"}) == ":3\r\n");
 }
 
+TEST_CASE("store: an incomplete record behind a clean stop is cut off, and later journals stay") {
+  set_rig_clock(0);
+  const Words options{"--save", "", "--recovery-wait", "0"};
+  CrashFiles disk;
+  {
+    Process server(disk, options);
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "0"})));
+    CHECK(server.stop());
+  }
+  disk.bytes("journal.1").append(3, '\x01');
+  for (const char* key : {"x", "y"}) {
+    Process again(disk, options);
+    REQUIRE(again.failure() == "");
+    CHECK(is_granted(again.ask({"LOCK", key, "alice", "0"})));
+    again.kill();
+  }
+  Process last(disk, options);
+  REQUIRE(last.failure() == "");
+  CHECK(last.ask({"EXISTS", "a", "x", "y"}) == ":3\r\n");
+}
+
 TEST_CASE("store: a crash during the start keeps the name of a journal that has no head") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);

@@ -147,6 +147,20 @@ TEST_CASE(
   CHECK(is_granted(server.reply(grant)));
 }
 
+TEST_CASE("store: a reply does not wait for the horizon of a hold whose deadline has passed") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, kPolicies[1]);
+  send_far(server, 1);  // a write of meta begins, which does not cover the hold
+  const size_t grant = server.send({"LOCK", "short", "a", "1000"});
+  set_rig_clock(2000);
+  server.finish_jobs();  // the next write begins, and has no hold to cover
+  server.turn();
+  server.finish_jobs();
+  server.turn();
+  CHECK(is_granted(server.reply(grant)));
+}
+
 TEST_CASE("store: a grant in the iteration in which a long script begins survives the script and a kill") {
   for (const Words& options : {kPolicies[0], kPolicies[1], kPolicies[2]}) {
     CAPTURE(options);
