@@ -152,8 +152,8 @@ TEST_CASE("store: a reply does not wait for the horizon of a hold whose deadline
   CrashFiles disk;
   Process server(disk, kPolicies[1]);
   send_far(server, 1);  // a write of meta begins, which does not cover the hold
-  const size_t grant = server.send({"LOCK", "short", "a", "1000"});
-  set_rig_clock(2000);
+  const size_t grant = server.send({"LOCK", "long", "a", "36000000"});
+  set_rig_clock(36000001);
   server.finish_jobs();  // the next write begins, and has no hold to cover
   server.turn();
   server.finish_jobs();
