@@ -153,12 +153,13 @@ TEST_CASE("store: a reply does not wait for the horizon of a hold whose deadline
   Process server(disk, kPolicies[1]);
   send_far(server, 1);  // a write of meta begins, which does not cover the hold
   const size_t grant = server.send({"LOCK", "long", "a", "36000000"});
-  set_rig_clock(36000001);
-  server.finish_jobs();  // the next write begins, and has no hold to cover
-  server.turn();
-  server.finish_jobs();
-  server.turn();
+  CHECK(server.reply(grant) == "held");
+  set_rig_clock(36'000'001);
+  const size_t other = server.send({"LOCK", "ahead", "a", "1", "TOKEN", token_ahead(700)});
+  set_rig_clock(36'000'010);
+  server.finish_jobs();  // the next write begins, which covers the other token, and no hold
   CHECK(is_granted(server.reply(grant)));
+  CHECK(server.reply(other) == "held");
 }
 
 TEST_CASE("store: a grant in the iteration in which a long script begins survives the script and a kill") {
