@@ -155,11 +155,17 @@ TEST_CASE("store: a reply does not wait for the horizon of a hold whose deadline
   const size_t grant = server.send({"LOCK", "long", "a", "36000000"});
   CHECK(server.reply(grant) == "held");
   set_rig_clock(36'000'001);
-  const size_t other = server.send({"LOCK", "ahead", "a", "1", "TOKEN", token_ahead(700)});
+  const auto lock_for_1_ms = [&](const char* key, int64_t minutes_ahead) {
+    return server.send({"LOCK", key, "a", "1", "TOKEN", token_ahead(minutes_ahead)});
+  };
+  lock_for_1_ms("b", 700);
   set_rig_clock(36'000'010);
-  server.finish_jobs();  // the next write begins, which covers the other token, and no hold
+  server.finish_job();  // the next write begins, which covers the token of b, and no hold
+  const size_t last = lock_for_1_ms("c", 800);
+  set_rig_clock(36'000'020);
+  server.finish_job();
   CHECK(is_granted(server.reply(grant)));
-  CHECK(server.reply(other) == "held");
+  CHECK(server.reply(last) == "held");
 }
 
 TEST_CASE("store: a grant in the iteration in which a long script begins survives the script and a kill") {
