@@ -150,7 +150,7 @@ TEST_CASE(
 TEST_CASE("store: a reply does not wait for the horizon of a hold whose deadline has passed") {
   set_rig_clock(0);
   CrashFiles disk;
-  Process server(disk, kPolicies[1]);
+  Process server(disk, kPolicies[3]);
   send_far(server, 1);  // a write of meta begins, which does not cover the hold
   const size_t grant = server.send({"LOCK", "long", "a", "36000000"});
   CHECK(server.reply(grant) == "held");
@@ -160,10 +160,12 @@ TEST_CASE("store: a reply does not wait for the horizon of a hold whose deadline
   };
   lock_for_1_ms("b", 700);
   set_rig_clock(36'000'010);
-  server.finish_job();  // the next write begins, which covers the token of b, and no hold
+  server.finish_job();
+  server.turn();  // the next write begins, which covers the token of b, and no hold
   const size_t last = lock_for_1_ms("c", 800);
   set_rig_clock(36'000'020);
   server.finish_job();
+  server.turn();
   CHECK(is_granted(server.reply(grant)));
   CHECK(server.reply(last) == "held");
 }
