@@ -69,9 +69,7 @@ $(UNIT_NAMES:%=$(LINT_BUILD)/units/%.cc): $(LINT_BUILD)/units/%.cc: FORCE
 
 # The build joins files to units (src/units.mk). So this checks that each file includes what it needs.
 ALONE = $(TIDY_ALL) $(filter %.cc,$(UNIT) $(INTEGRATION) $(FUZZ) $(wildcard tests/simulation/server/*.cc))
-each-file-alone: $(patsubst %.cc,build/alone/%.ok,$(call portion,$(ALONE),25))
-build/alone/%.ok: %.cc Makefile
-	$(call say,ALONE,$<)
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(FLAGS) $(INCLUDES) -Itests $(CPPFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) $<
-	@touch $@
+each-file-alone:
+	$(call say,ALONE,$(words $(call portion,$(ALONE),25)) files)
+	$(Q)python3 tests/lint/alone.py --jobs $(or $(JOBS),1) --compiler \
+	  '$(ASAN_CXX) $(FLAGS) -Wno-sign-conversion $(INCLUDES) -Itests $(CPPFLAGS)' $(call portion,$(ALONE),25)

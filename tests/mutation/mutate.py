@@ -113,10 +113,10 @@ def command_of(suite, options):
     return [programs(words[0]), *words[1:]]
 
 
-def run(command, limit_s, settings=None):
-    """Runs a command in the copy. Returns its exit status, or None if it did not end in time, and its
-    output."""
-    with subprocess.Popen(command, cwd=TREE, env=environment(settings or {}), stdin=subprocess.DEVNULL,
+def run(command, limit_s, settings=None, folder=TREE):
+    """Runs a command in the copy, or in another folder. Returns its exit status, or None if it did not end in
+    time, and its output."""
+    with subprocess.Popen(command, cwd=folder, env=environment(settings or {}), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           start_new_session=True) as process:
         try:
@@ -150,9 +150,10 @@ def make_copy():
     remove_unknown(names)
 
 
-def make_copy_with_objects():
+def make_copy_with_objects(jobs):
     """Makes the copy anew, with the objects of build/asan and the times of all files, so that make compiles
-    nothing again."""
+    nothing again. First build/asan must be up to date, as its precompiled header names its folder."""
+    build(" ".join(ASAN_PROGRAMS), jobs, False, ROOT)
     built_copy.make(ROOT, TREE, project_files())
 
 
@@ -165,12 +166,13 @@ def remove_unknown(names):
                 path.unlink()
 
 
-def build(targets, jobs, mutated):
-    """Builds in the copy. An object of a mutation is compiled without optimisation: it runs only once."""
+def build(targets, jobs, mutated, folder=TREE):
+    """Builds in the copy, or in another folder. An object of a mutation is compiled without optimisation: it
+    runs only once."""
     command = ["make", "--silent", "--no-print-directory", f"-j{jobs}", *programs(targets).split()]
-    if asan:  # the copy is no repository, and another commit would link all programs again
+    if asan and folder == TREE:  # the copy is no repository, and another commit would link all programs again
         command.append(f"COMMIT={(ROOT / 'build/commit').read_text(encoding='utf-8').strip()}")
-    status, output = run(command + ["RELEASE=-O0"] * mutated, BUILD_LIMIT_S)
+    status, output = run(command + ["RELEASE=-O0"] * mutated, BUILD_LIMIT_S, folder=folder)
     if status != 0:
         raise RuntimeError(f"make {targets} failed:\n{output[-3000:]}")
 
@@ -378,7 +380,7 @@ def main():
     asan = options.asan
     if asan and not options.named:
         parser.error("--asan needs --named")
-    make_copy_with_objects() if asan else make_copy()
+    make_copy_with_objects(options.jobs) if asan else make_copy()
     if options.simulations:
         chosen = [m for m in chosen if simulations_of(m)]
         build(" ".join(SUITES[kind].target for kind in SIMULATIONS), options.jobs, False)
