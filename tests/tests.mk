@@ -51,10 +51,14 @@ test-downgrade: build/holdfast-server old-server  ## this version's folder in an
 old-server: $(OLD)/build/holdfast-server
 	@ln -sf $(OLD_COMMIT)/build/holdfast-server build/old/holdfast-server
 
-$(OLD)/build/holdfast-server:
+# With a precompiled header that its files do not know, a compilation takes an eighth of the time.
+$(OLD)/build/holdfast-server: tests/folders/old_server.h tests/folders/old_compiler.sh
 	$(Q)rm -rf $(OLD) && mkdir -p $(OLD)
 	$(Q)git archive $(OLD_COMMIT) | tar -x -C $(OLD)
-	$(Q)$(MAKE) -C $(OLD) build/holdfast-server OPT=-O0
+	$(Q)cd $(OLD) && $(ASAN_CXX) -std=c++20 -O0 -g -w -fPIC -Isrc $(filter-out -I%,$(INCLUDES)) -Xclang \
+	  -fpch-instantiate-templates -x c++-header -o old_server.pch $(CURDIR)/tests/folders/old_server.h
+	$(Q)$(MAKE) -C $(OLD) build/holdfast-server OPT=-O0 CXXFLAGS=-w \
+	  CXX='$(CURDIR)/tests/folders/old_compiler.sh $(CURDIR)/$(OLD)/old_server.pch $(ASAN_CXX) -fPIC'
 
 sim: build/sim  ## random schedules of clients on several servers; SCHEDULES=1000000, SEED=n is the first
 	@HOLDFAST_SEED='$(SEED)' HOLDFAST_SCHEDULES=$(or $(SCHEDULES),$(if $(SEED),1,1000000)) $<
