@@ -75,6 +75,59 @@ def a_client_that_has_not_logged_in_takes_little(folder):
         equal(peak_mib(server) - before < 16, True)
 
 
+def acquires(client, key):
+    """Whether the client gets the lock of a key, which a moment before may have had no memory."""
+    return isinstance(client.ask("LOCK", key, "alice", "60000"), list)
+
+
+@test
+def half_sent_requests_do_not_keep_others_from_locks(folder):
+    with Server(folder, "--appendonly", "no", "--maxmemory", "50mb") as server:
+        before = peak_so_far(server)
+        holder = Client(server.path)
+        equal(holder.ask("LOCK", "job", "bob", "60000", "SESSION")[0], b"bob")
+        holder.socket.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$60000\r\nhalf")  # within any share
+        attackers = [socket.socket(socket.AF_UNIX) for _ in range(60)]
+        half = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8000000\r\n" + b"x" * 4_000_000
+        for attacker in attackers:
+            attacker.connect(server.path)
+            with contextlib.suppress(ConnectionError):
+                attacker.sendall(half)
+        client = Client(server.path)
+        until(lambda: acquires(client, "free"))
+        print(f"{peak_mib(server) - before} MiB")
+        equal(peak_mib(server) - before < 100, True)
+        equal(client.ask("LOCK", "job", "alice", "60000"), None)
+        for attacker in attackers:
+            attacker.close()
+        server.process.terminate()
+        until(lambda: server.process.poll() is not None)
+        has(server.log + server.process.stdout.read(),
+            "closed: its unfinished requests and names exceed its share of maxmemory")
+
+
+@test
+def waits_for_many_long_keys_do_not_keep_others_from_locks(folder):
+    with Server(folder, "--appendonly", "no", "--maxmemory", "50mb") as server:
+        before = peak_so_far(server)
+        small = Client(server.path)
+        small.send(["BLPOP", "jobs", "0"])
+        attackers = [Client(server.path) for _ in range(40)]
+        for number, attacker in enumerate(attackers):
+            with contextlib.suppress(ConnectionError):
+                attacker.send(["BLPOP", *[f"{number}.{n}." + "x" * 60_000 for n in range(100)], "0"])
+        client = Client(server.path)
+        until(lambda: acquires(client, "free"))
+        print(f"{peak_mib(server) - before} MiB")
+        equal(peak_mib(server) - before < 100, True)
+        ended = [attacker.reply() for attacker in attackers[:5]]  # they waited when memory ran out
+        equal([str(error).split()[0] for error in ended], ["OOM"] * 5)
+        equal(client.ask("RPUSH", "jobs", "1"), 1)
+        equal(small.reply(), [b"jobs", b"1"])
+        for attacker in attackers:
+            attacker.close()
+
+
 @test
 def flushing_does_not_outrun_the_freeing_of_memory(folder):
     with Server(folder, "--appendonly", "no", "--maxmemory", "50mb") as server:

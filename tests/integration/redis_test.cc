@@ -77,6 +77,26 @@ TEST_CASE("redis: a waiter sends no request until the release, and few requests 
   CHECK(server.scripts() - before <= 4);  // the release, an attempt, and the LOCK that takes over the grant
 }
 
+TEST_CASE("redis: the waiters are granted after another program deletes the key, which sends no event") {
+  RedisServer server;
+  Locks client(server.place());
+  server.ask("SET k foreign");
+  std::future<Acquired> first = client.lock_future("k", 0ms, unrenewed());
+  std::future<Acquired> second = client.lock_future("k", 0ms, unrenewed());
+  server.await_waiting(1);
+  let_time_pass();
+  server.ask("DEL k");
+  until("a grant", [&] {
+    return first.wait_for(0s) == std::future_status::ready ||
+           second.wait_for(0s) == std::future_status::ready;
+  });
+  const bool first_granted = first.wait_for(0s) == std::future_status::ready;
+  Acquired granted = (first_granted ? first : second).get();
+  REQUIRE(granted.result.ok());
+  CHECK(granted.hold.unlock().ok());
+  CHECK((first_granted ? second : first).get().result.ok());
+}
+
 TEST_CASE("redis: of many waiters for one lock in a program, only one tries at each release") {
   RedisServer server;
   Locks client(server.place());

@@ -118,6 +118,13 @@ TEST_CASE("address: a Redis server may be part of a quorum") {
   CHECK(place.write_quorum == 2);
 }
 
+TEST_CASE("address: a Redis address may name database 0") {
+  CHECK(parse_address("redis://h:7000/0").servers[0].text() == "h:7000");
+  CHECK(parse_address("redis://h/0?acks=1").servers[0].port == 6379);
+  CHECK(parse_address("redis://u:p@[::1]:7000/0").servers[0].port == 7000);
+  CHECK(refusal("redis://h/00").find("database 0") != std::string::npos);
+}
+
 TEST_CASE("address: an error in a Redis address is reported without its password") {
   const auto says = [](const std::string& text, const std::string& part) {
     const std::string why = refusal(text);

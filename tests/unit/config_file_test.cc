@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "files/temp_folder.h"
+#include "io/config/fixed_settings.h"
 #include "io/config/options.h"
 #include "io/config/options_table.h"
 #include "io/os/replace_file.h"
@@ -145,6 +146,35 @@ TEST_CASE("options: two values by the two names of an option are a duplicate in 
   REQUIRE(refused);
   CHECK(refused->name == "max-owner");
   CHECK(refused->why == "duplicate parameter");
+}
+
+TEST_CASE("options: settings of Redis with one value accept this value, and CONFIG GET shows them") {
+  Options options;
+  CHECK_FALSE(change_options(options, {{"maxmemory-policy", "noeviction"}, {"replica-read-only", "yes"}}));
+  const auto why = [&](const char* name, const char* value) {
+    const auto refused = change_options(options, {{name, value}});
+    return refused ? refused->why : "accepted";
+  };
+  CHECK(why("maxmemory-policy", "allkeys-lru") == "the only value is noeviction");
+  CHECK(why("databases", "16") == "can't set immutable config");
+  CHECK(why("dbfilename", "dump.rdb") == "can't set protected config");
+  CHECK(why("nosuch", "1") == "");  // unknown
+  options.compress = "no";
+  CHECK(fixed_settings(options)[1] == std::pair<std::string, std::string>("dbfilename", "dump.rdb"));
+  options.compress = "yes";
+  CHECK(fixed_settings(options)[1].second == "dump.rdb.gz");
+}
+
+TEST_CASE("options: slowlog-log-slower-than may be -1") {
+  Options options;
+  const Row& row = *find_row("slowlog-log-slower-than");
+  CHECK(assign(row, "-1", options));
+  CHECK(shown(row, options) == "-1");
+  CHECK(engine_config(options).slowlog_us == -1);
+  CHECK(assign(row, "0", options));
+  CHECK(engine_config(options).slowlog_us == 0);
+  for (const char* text : {"-2", "2147483648", ""}) CHECK_FALSE(assign(row, text, options));
+  CHECK(refusal(row, "-2") == "argument must be between -1 and 2147483647 inclusive");
 }
 
 TEST_CASE("options: sizes accept the units of Redis") {

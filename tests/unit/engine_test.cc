@@ -252,6 +252,9 @@ TEST_CASE("engine: all memory that clients can allocate counts as used, until th
   engine.record_input(other.id, 1000);
   CHECK(used_memory(observer) == unread + 1000);
   engine.record_input(other.id, 0);
+  engine.record_in_flight(other.id, 100'000);
+  CHECK(observer.ask({"CLIENT", "LIST"}).find("obl=16384 oll=6 omem=100000 ") != std::string::npos);
+  engine.record_in_flight(other.id, 0);
   other.ask({"CLIENT", "PAUSE", "100000", "WRITE"});
   counts({{"SET", "k", name}}, name.size());
   other.ask({"CLIENT", "UNPAUSE"});
@@ -283,6 +286,52 @@ TEST_CASE("engine: above maxmemory names are rejected, and tracked keys are forg
   tracker.ask({"CLIENT", "TRACKING", "ON"});
   for (int i = 0; i < 100; ++i) tracker.ask({"GET", std::to_string(i) + name});
   CHECK(engine.state().tracking.readers.empty());
+}
+
+TEST_CASE("engine: beyond maxmemory only connections above their share are ended, the largest first") {
+  Config limited = config();
+  limited.limits.memory_bytes = 40U << 20U;
+  Engine engine(std::move(limited));
+  Client c(engine);
+  Client holder(engine);  // its requests are small, whatever the others do
+  CHECK(holder.ask({"LOCK", "job", "bob", "0", "SESSION"}).starts_with("*2"));
+  engine.record_input(holder.id, 60'000);
+  std::vector<std::unique_ptr<Client>> half;
+  for (size_t i = 0; i < 6; ++i) {
+    half.push_back(std::make_unique<Client>(engine));
+    engine.record_input(half.back()->id, (6 + i) << 20U);  // 6 to 11 MiB; the share is 4 to 5 MiB
+  }
+  CHECK(c.ask({"LOCK", "k", "alice", "0"}).starts_with("-OOM"));
+  CHECK(engine.exceeds_share(half[0]->id));
+  CHECK_FALSE(engine.exceeds_share(holder.id));
+  const std::vector<ConnId> ended = engine.end_excess(c.now, c.fx);
+  CHECK(ended == std::vector<ConnId>{half[5]->id, half[4]->id});  // 51 MiB, less 11, is still too much
+  for (const ConnId id : ended) engine.drop(id, c.now, c.fx);
+  CHECK(c.ask({"LOCK", "k", "alice", "0"}).starts_with("*2"));
+  CHECK(engine.end_excess(c.now, c.fx).empty());
+  CHECK_FALSE(engine.exceeds_share(half[0]->id));
+}
+
+TEST_CASE("engine: beyond maxmemory a wait for very long keys ends with -OOM, and a short one continues") {
+  Config limited = config();
+  limited.limits.memory_bytes = 20U << 20U;
+  Engine engine(std::move(limited));
+  Client c(engine);
+  Client small(engine);
+  CHECK(small.ask({"BLPOP", "jobs", "0"}).empty());
+  Client large(engine);
+  std::vector<std::string> words{"BLPOP"};
+  for (int i = 0; i < 15; ++i) words.push_back(std::to_string(i) + std::string(1U << 20U, 'k'));
+  words.emplace_back("0");
+  CHECK(large.ask(words).empty());
+  CHECK(c.ask({"LOCK", "k", "alice", "0"}).starts_with("-OOM"));
+  Client late(engine);
+  CHECK(late.ask(words).starts_with("-OOM"));
+  CHECK(engine.end_excess(c.now, c.fx).empty());
+  CHECK(large.received().starts_with("-OOM"));
+  CHECK(c.ask({"LOCK", "k", "alice", "0"}).starts_with("*2"));
+  CHECK(c.ask({"RPUSH", "jobs", "1"}) == ":1\r\n");
+  CHECK(small.received() == "*2\r\n$4\r\njobs\r\n$1\r\n1\r\n");
 }
 
 TEST_CASE("engine: APPEND and SETRANGE change a large value in place") {

@@ -112,8 +112,9 @@ Address parse_server(std::string_view text, std::string_view server, const Schem
   address.tls = scheme.tls;
   if (address.redis) address.port = kRedisPort;
   read_login(address, text, server);
+  if (address.redis && server.ends_with("/0")) server.remove_suffix(2);  // as in the URLs of Redis clients
   if (address.redis && server.find('/') != std::string_view::npos)
-    refuse(text, "locks are in database 0 only; leave the number out");
+    refuse(text, "locks are in database 0 only; leave the number out, or write /0");
   const bool bracket = server.starts_with('[');
   const size_t end = bracket ? server.find(']') : server.find(':');
   if (bracket && end == std::string_view::npos)

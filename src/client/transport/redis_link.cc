@@ -181,6 +181,13 @@ void RedisCore::unlock(const std::string& key, const std::string& owner) {
       [this](const Value&, RedisNodes::Spot) { end_pending(); });
 }
 
+void RedisCore::ask_whether_there(const std::string& key, const Link::Answered& done) {
+  nodes_.ask(hash_slot(key), {"EXISTS", key}, kOwnTimeout,
+             [this, done](const Value& value, RedisNodes::Spot) {
+               if (!closed_) done(value);
+             });
+}
+
 // --- the end ---
 
 void RedisCore::close() {

@@ -20,6 +20,9 @@ namespace holdfast::client {
 
 class RedisCore;
 
+// How often a wait looks whether the key is gone.
+inline constexpr DurationMs kLook{1000};
+
 // Whether the value is an error that begins with `code`.
 inline bool has_code(const Value& value, std::string_view code) {
   return value.kind == Value::Kind::kError && std::string_view(value.text).starts_with(code);
@@ -55,6 +58,8 @@ class RedisWait {
   void receive(const Value& value);
   void on_time();
   void sleep(int64_t left_ms);
+  void sleep_on();
+  void look();
   void answer(const Reply& reply);
 
   RedisCore& core_;
@@ -62,7 +67,7 @@ class RedisWait {
   const QueueKey queue_key_;
   Link::Done done_;  // null after the answer
   const TimeMs until_;
-  TimeMs look_at_;          // when a hold ends; before the first event: timeout of the subscription
+  TimeMs due_at_;           // when a hold ends; before the first event: timeout of the subscription
   bool listening_ = false;  // the subscription is active
   bool tried_ = false;
   bool trying_ = false;  // an attempt is under way
@@ -89,6 +94,8 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   // the wait was destroyed.
   void attempt(const ScriptCall& call, const Link::Answered& done);
   void unlock(const std::string& key, const std::string& owner);
+  // Asks for the number of keys with this name, 0 or 1. After close() `done` is not called.
+  void ask_whether_there(const std::string& key, const Link::Answered& done);
   void record_granted(RedisWait& wait) { granted_[wait.owner()] = &wait; }
   void forget_granted(const RedisWait& wait) { granted_.erase(wait.owner()); }
   void join_queue(RedisWait& wait) { queues_[wait.queue_key()].push_back(&wait); }

@@ -1,5 +1,6 @@
 // Waiting on Redis. There is no polling: each attempt has a cause. The causes are an event of the key, the
 // end of a hold, the beginning of the subscription, and the end of the wait that was first in the queue.
+// Also the absence of the key, for which the first wait of a queue looks once a second.
 #include <algorithm>
 #include <utility>
 
@@ -15,12 +16,12 @@ RedisWait::RedisWait(RedisCore& core, WaitingLock lock, Link::Done done)
       queue_key_(lock_.key, lock_.mode),
       done_(std::move(done)),
       until_(lock_.wait.count == 0 ? kNever : saturating_add(Loop::now(), lock_.wait)),
-      look_at_(Loop::now() + kSilence),
+      due_at_(Loop::now() + kSilence),
       timer_(core.loop(), [this] { on_time(); }) {
   core_.join_queue(*this);
   watch_ = core_.watcher().watch("__lock__:" + lock_.key,
                                  [this](const std::string& message) { on_event(message); });
-  timer_.set(std::min(until_, look_at_));
+  timer_.set(std::min(until_, due_at_));
 }
 
 // If an attempt is under way, its callback releases a grant.
@@ -57,7 +58,7 @@ void RedisWait::lead() {
 void RedisWait::try_once() {
   tried_ = trying_ = true;
   again_ = false;
-  look_at_ = kNever;
+  due_at_ = kNever;
   timer_.set(kNever);
   core_.attempt(lock_.attempt, [this, life = std::weak_ptr(life_), core = &core_, key = lock_.key,
                                 owner = lock_.owner](const Value& value) {
@@ -80,19 +81,34 @@ void RedisWait::receive(const Value& value) {
   if (reply.kind != Reply::Kind::kInteger) return answer(reply);
   if (is_due(until_, Loop::now())) return answer({Reply::Kind::kNull, 0, {}});
   if (again_) return try_once();
-  sleep(core_.is_first(*this) ? reply.number : -1);
+  sleep(reply.number);
 }
 
 // Sleeps until the hold has certainly ended, by the server's clock in whole ms; negative: until an event.
+// The first wait of its queue looks at the key meanwhile.
 void RedisWait::sleep(int64_t left_ms) {
-  look_at_ = left_ms < 0 ? kNever : saturating_add(Loop::now(), {std::min(left_ms, kMaxTtlMs) + 1});
-  timer_.set(std::min(until_, look_at_));
+  const bool ends = core_.is_first(*this) && left_ms >= 0;
+  due_at_ = ends ? saturating_add(Loop::now(), {std::min(left_ms, kMaxTtlMs) + 1}) : kNever;
+  sleep_on();
+}
+
+void RedisWait::sleep_on() {
+  const TimeMs look_at = core_.is_first(*this) ? Loop::now() + kLook : kNever;
+  timer_.set(std::min({until_, due_at_, look_at}));
 }
 
 void RedisWait::on_time() {
   if (is_due(until_, Loop::now())) return answer({Reply::Kind::kNull, 0, {}});
   if (!listening_) return answer({Reply::Kind::kLost, 0, "no subscription in time"});
-  try_once();
+  is_due(due_at_, Loop::now()) ? try_once() : look();
+}
+
+// Makes an attempt if the key is gone: no event tells of a DEL by another program.
+void RedisWait::look() {
+  core_.ask_whether_there(lock_.key, [this, life = std::weak_ptr(life_)](const Value& value) {
+    if (life.expired() || trying_) return;
+    value.kind == Value::Kind::kInteger&& value.integer == 0 ? try_once() : sleep_on();
+  });
 }
 
 // Answers the wait. The callback may destroy this object.

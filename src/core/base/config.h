@@ -165,8 +165,8 @@ struct Config {
   // The options that were renamed: old name and value. CONFIG GET shows one only if a request names it
   // exactly.
   ConfigChanges renamed_settings;
-  uint32_t notify_flags = 0;  // NotifyFlag: the keyspace events that are published
-  int64_t slowlog_us = 10000;
+  uint32_t notify_flags = 0;   // NotifyFlag: the keyspace events that are published
+  int64_t slowlog_us = 10000;  // -1: off
   uint64_t slowlog_entries = 128;
   int64_t latency_threshold_ms = 0;  // 0: LATENCY records nothing
   bool latency_tracking = true;      // whether the durations of calls are counted, for percentiles

@@ -15,6 +15,7 @@
 #include "core/engine/chunked_requests.h"
 #include "core/engine/disconnect.h"
 #include "core/engine/engine_parts.h"
+#include "core/engine/memory_share.h"
 #include "core/engine/prefetch.h"
 #include "core/engine/requests.h"
 #include "core/engine/resumable_request.h"
@@ -266,6 +267,15 @@ void Engine::record_input(ConnId conn, size_t unparsed_bytes) {
   Conn& c = s_->conns.at(conn);
   s_->memory.buffer_bytes += unparsed_bytes - c.unparsed_bytes;
   c.unparsed_bytes = unparsed_bytes;
+}
+
+void Engine::record_in_flight(ConnId conn, size_t bytes) { s_->conns.at(conn).in_flight_bytes = bytes; }
+
+bool Engine::exceeds_share(ConnId conn) const { return holdfast::exceeds_share(*s_, s_->conns.at(conn)); }
+std::vector<ConnId> Engine::end_excess(Now now, Effects& fx) {
+  if (s_->config.limits.memory_bytes == 0 || s_->task.fiber.under_way()) return {};
+  Context ctx{*s_, now, fx};
+  return holdfast::end_excess(ctx);
 }
 
 void Engine::record_traffic(uint64_t read_bytes, uint64_t written_bytes) {

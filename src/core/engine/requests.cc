@@ -40,17 +40,17 @@ bool is_queued_in_multi(const Conn& c, const Command& command) {
   return c.transaction != nullptr && (command.flags & kInMulti) == 0;
 }
 
-// Commands whose names stay in memory: keys that a connection watches, channels that it subscribes to. A
-// few names are accepted even beyond the memory limit.
+// Commands whose names stay in memory: keys that a connection watches or waits for, channels that it
+// subscribes to. A few names are accepted even beyond the memory limit.
 bool keeps_names(const Command& command) {
   const Handler h = command.handler;
-  return h == cmd_watch || h == cmd_subscribe || h == cmd_psubscribe || h == cmd_ssubscribe ||
-         h == cmd_client_tracking;
+  return (command.flags & kBlocking) != 0 || h == cmd_watch || h == cmd_subscribe || h == cmd_psubscribe ||
+         h == cmd_ssubscribe || h == cmd_client_tracking;
 }
 bool keeps_many_names(const Conn& c, const Command& command, std::span<const std::string_view> argv) {
   constexpr uint64_t kFewBytes = uint64_t{64} << 10U;
   if (!keeps_names(command)) return false;
-  uint64_t bytes = c.name_bytes;
+  uint64_t bytes = c.name_bytes + c.wait_bytes;
   for (const std::string_view arg : argv) bytes += bytes_of_name(arg);
   return bytes > kFewBytes;
 }
@@ -211,16 +211,6 @@ void forget_caching(Conn& c) {
   if (c.tracking == nullptr || c.transaction != nullptr) return;
   const bool is_client_command = c.last_command != nullptr && c.last_command->container() == "client";
   if (!is_client_command) c.tracking->caching = false;
-}
-
-// Writes the pushes that arrived while the connection's own request ran: they follow its reply.
-inline void flush_later(Context& ctx, Conn& c) {
-  c.running = false;
-  if (c.out.overflowed() || c.later.overflowed()) [[unlikely]]
-    return close_slow_reader(ctx, c);
-  if (c.later.empty()) return;
-  c.out.append(c.later.view());
-  c.later.reset(0);
 }
 
 }  // namespace

@@ -70,10 +70,14 @@ std::string describe_client(const Context& ctx, const Conn& c) {
   add(s, "multi-mem", static_cast<size_t>(multi == nullptr ? 0 : multi->requests.bytes()));
   add(s, "rbs", c.out.capacity());
   add(s, "rbp", c.out.size());
-  add(s, "obl", c.out.size());
-  add(s, "oll", size_t{0});
-  add(s, "omem", size_t{0});
-  add(s, "tot-mem", sizeof(Conn) + c.unparsed_bytes + c.out.capacity() + c.later.capacity());
+  // As Redis with its buffer of 16 KiB and a list of blocks behind it.
+  constexpr size_t kFirstBytes = size_t{16} << 10U;
+  const size_t unread = c.out.size() + c.later.size() + c.in_flight_bytes;
+  const size_t output_memory = c.out.capacity() + c.later.capacity() + c.in_flight_bytes;
+  add(s, "obl", std::min(unread, kFirstBytes));
+  add(s, "oll", (std::max(unread, kFirstBytes) - 1) / kFirstBytes);
+  add(s, "omem", unread > kFirstBytes ? output_memory : 0);
+  add(s, "tot-mem", sizeof(Conn) + c.unparsed_bytes + output_memory);
   add(s, "events", "r");
   add(s, "cmd", c.last_command == nullptr ? "NULL" : c.last_command->name);
   add(s, "user", c.user->name);

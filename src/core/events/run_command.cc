@@ -65,7 +65,8 @@ void record_time(Request& r, int64_t us) {
   const Config& config = r.s().config;
   const int64_t at_s = r.ctx.now.wall_us / 1000000;
   log.record_time(r.command, us, config.latency_tracking);
-  if (us >= config.slowlog_us && config.slowlog_entries > 0 && (r.command.flags & kSkipSlowlog) == 0) {
+  if (config.slowlog_us >= 0 && us >= config.slowlog_us && config.slowlog_entries > 0 &&
+      (r.command.flags & kSkipSlowlog) == 0) {
     log.keep_slow({0, at_s, us, cut_arguments(r.command, r.argv), r.c.peer, r.c.name},
                   config.slowlog_entries);
   }
@@ -79,7 +80,8 @@ void call(Request& r) {
   const Config& config = r.s().config;
   // A slowlog limit below 1 ms is for operators that want every call timed.
   constexpr int64_t kCloseUs = 1000;
-  const bool timed = (r.s().log.begin(r.command) || config.slowlog_us < kCloseUs) && config.clock_us;
+  const bool times_all = config.slowlog_us >= 0 && config.slowlog_us < kCloseUs;
+  const bool timed = (r.s().log.begin(r.command) || times_all) && config.clock_us;
   const int64_t began_us = timed ? config.clock_us() : 0;
   const size_t answered = r.reply.out().size();
   r.command.handler(r);

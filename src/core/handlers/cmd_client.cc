@@ -5,6 +5,7 @@
 
 #include "core/codec/reply.h"
 #include "core/command/acl.h"
+#include "core/command/command_log.h"
 #include "core/command/handlers.h"
 #include "core/events/describe_client.h"
 #include "core/lock/waiting.h"
@@ -189,7 +190,9 @@ void cmd_client_unblock(Request& r) {
   if (c == nullptr || c->blocked_on == nullptr) return r.reply.integer(0);
   if (with_error) {
     mark_dirty(r.ctx, *c);
+    const size_t answered = c->out.size();
     Reply(c->out, c->protocol).error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    r.s().log.record_failure(*c->last_command, c->out.view().substr(answered), false);
     cancel_wait(r.ctx, c->blocked_on, WaitEnd::kUnblocked);
   } else {
     end_wait_by_timeout(r.ctx, c->blocked_on, WaitEnd::kUnblocked);

@@ -166,12 +166,15 @@ void cmd_latency_histogram(Request& r) {
   const std::vector<const Command*> commands = timed_commands(r);
   r.reply.map(commands.size());
   for (const Command* c : commands) {
-    const TimeHistogram& times = r.s().log.counts_of(*c).histogram;
+    const CommandCounts& counts = r.s().log.counts_of(*c);
+    const TimeHistogram& times = counts.histogram;
+    // Of fast commands only some calls are timed, so the numbers are estimates of all calls.
+    const double factor = static_cast<double>(counts.calls) / static_cast<double>(times.calls());
     const auto powers = times.by_power();
     r.reply.bulk(c->name);
     r.reply.map(2);
     r.reply.bulk("calls");
-    r.reply.integer(static_cast<int64_t>(times.calls()));
+    r.reply.integer(static_cast<int64_t>(counts.calls));
     r.reply.bulk("histogram_usec");
     const auto filled = std::ranges::count_if(powers, [](uint64_t n) { return n != 0; });
     r.reply.map(static_cast<size_t>(filled));
@@ -180,7 +183,7 @@ void cmd_latency_histogram(Request& r) {
       if (powers[power] == 0) continue;
       sum += static_cast<int64_t>(powers[power]);
       r.reply.integer(int64_t{1} << power);
-      r.reply.integer(sum);
+      r.reply.integer(std::llround(static_cast<double>(sum) * factor));
     }
   }
 }

@@ -54,10 +54,12 @@ void serve_pop(Context& ctx, PopWaiter* waiting, const Key& key) {
   const size_t answered = c.out.size();
   const bool muted = is_muted(c);
   Request r{own, c, *w->command, {}, Reply(c.out, c.protocol)};
+  c.running = true;
   w->pop(r, *w, key);
   const std::string_view reply = c.out.view().substr(answered);
   if (reply.starts_with('-')) ctx.s.log.record_failure(*w->command, reply, false);
   if (muted) c.out.truncate(answered);
+  flush_later(own, c);
 }
 
 }  // namespace
@@ -77,6 +79,7 @@ Admission wait_for_elements(Context& ctx, Conn& c, std::unique_ptr<PopWaiter> ow
     const auto& pops = q->pops(w->type);
     if (!pops.empty() && pops.back() == w) continue;  // the request names the key twice
     queues.enqueue(q, w);
+    w->bytes += bytes_of_name(bytes);
     if (q->places() <= limits.waiters_per_key) continue;
     leave_queues(ctx, w);
     return Admission::kTooManyOnKey;

@@ -56,6 +56,7 @@ std::unique_ptr<Waiter> make_waiter(const Context& ctx, const Conn& c, const Loc
   static_cast<LockTerms&>(*w) = static_cast<const LockTerms&>(r);
   w->upgrade = upgrade;
   w->since = ctx.now.mono;
+  w->bytes = bytes_of_name(r.key.bytes) + r.owner.size() + (r.note ? r.note->size() : 0);
   return w;
 }
 
@@ -255,6 +256,7 @@ bool is_muted(Conn& c) {
 
 void join_connection(Context& ctx, Conn& c, WaitingRequest* w, DurationMs timeout, bool blocks) {
   w->of_conn = c.waiters.insert(c.waiters.end(), w);
+  c.wait_bytes += w->bytes;
   if (blocks) c.blocked_on = w;
   if (timeout.count > 0) ctx.s.timers.set(w, ctx.now.mono + timeout);
 }
@@ -263,6 +265,7 @@ void leave_connection(Context& ctx, WaitingRequest* w) {
   ctx.s.timers.cancel(w);
   Conn& c = ctx.s.conns.at(w->conn);
   c.waiters.erase(w->of_conn);
+  c.wait_bytes -= w->bytes;
   if (c.blocked_on != w) return;
   c.blocked_on = nullptr;
   ctx.fx.wakes.push_back(c.id);

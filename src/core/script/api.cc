@@ -126,6 +126,13 @@ int replicate_commands(lua_State* lua) {
   return 1;
 }
 
+// As in Redis outside of a debugger, which the server does not have.
+int breakpoint(lua_State* lua) {
+  lua_pushboolean(lua, 0);
+  return 1;
+}
+int debug(lua_State* /*lua*/) { return 0; }
+
 }  // namespace
 
 // Reads the arguments on the stack into the host's argv. Returns false if one is neither a string nor a
@@ -347,6 +354,8 @@ void push_redis_table(lua_State* lua) {
                                             {"setresp", ScriptApi::setresp},
                                             {"set_repl", set_repl},
                                             {"replicate_commands", replicate_commands},
+                                            {"breakpoint", breakpoint},
+                                            {"debug", debug},
                                             {"acl_check_cmd", ScriptApi::acl_check_cmd},
                                             {nullptr, nullptr}};
   struct Constant {

@@ -180,7 +180,9 @@ struct Conn {
   TimeMs last_active;
   const Command* last_command = nullptr;
   size_t unparsed_bytes = 0;
-  uint64_t name_bytes = 0;  // bytes of the names that it watches and has subscribed to
+  size_t in_flight_bytes = 0;  // replies that the socket has not taken
+  uint64_t name_bytes = 0;     // bytes of the names that it watches and has subscribed to
+  uint64_t wait_bytes = 0;     // bytes of its waiting requests
 
   size_t subscriptions() const { return channels.size() + patterns.size() + shard_channels.size(); }
 };

@@ -35,4 +35,14 @@ void renew_output_limit(const EngineState& s, Conn& c);
 // Closes a connection whose unsent output is over its limit. It gets no more output.
 void close_slow_reader(Context& ctx, Conn& c);
 
+// Ends the connection's own request: writes the pushes that arrived while it ran. They follow its reply.
+inline void flush_later(Context& ctx, Conn& c) {
+  c.running = false;
+  if (c.out.overflowed() || c.later.overflowed()) [[unlikely]]
+    return close_slow_reader(ctx, c);
+  if (c.later.empty()) return;
+  c.out.append(c.later.view());
+  c.later.reset(0);
+}
+
 }  // namespace holdfast

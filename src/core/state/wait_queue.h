@@ -46,6 +46,7 @@ struct WaitingRequest : Timer {
   std::list<WaitingRequest*>::iterator of_conn;  // in its connection's waiting requests
   ConnId conn;
   TimeMs since;
+  uint64_t bytes = 0;  // estimated bytes of its names
 
  protected:
   explicit WaitingRequest(bool is_pop) : Timer(TimerKind::kWaitEnd), pops(is_pop) {}

@@ -21,6 +21,7 @@
 #include "core/base/event_flags.h"
 #include "core/command/command.h"
 #include "io/config/config_file.h"
+#include "io/config/fixed_settings.h"
 #include "io/config/options_table.h"
 #include "io/os/build_info.h"
 #include "io/os/replace_file.h"
@@ -65,6 +66,7 @@ const char* argument_name(Kind kind) {
     case Kind::kOctal:
       return "MODE";
     case Kind::kNumber:
+    case Kind::kNumberOrOff:
     case Kind::kPort:
       break;
   }
@@ -365,17 +367,26 @@ void hide_secrets(int argc, char** argv) {
   }
 }
 
+// Returns why the option cannot have the value, or an empty string.
+static std::string change_option(const std::string& name, const std::string& value, Options& options) {
+  const Row* const row = find_row(name);
+  if (row == nullptr) return fixed_refusal(name, value);
+  if (row->when == When::kStart) return "can't set immutable config";
+  return assign(*row, value, options) ? "" : refusal(*row, value);
+}
+
 std::optional<ConfigRefusal> change_options(Options& options, const ConfigChanges& changes) {
   Options changed = options;
   std::set<std::string> seen;
   for (const auto& [name, value] : changes) {
-    if (find_row(name) == nullptr) return ConfigRefusal{name, ""};
+    if (find_row(name) == nullptr && !is_fixed_setting(name)) return ConfigRefusal{name, ""};
   }
   for (const auto& [name, value] : changes) {
-    const Row& row = *find_row(name);
-    if (!seen.insert(row.name).second) return ConfigRefusal{name, "duplicate parameter"};
-    if (row.when == When::kStart) return ConfigRefusal{name, "can't set immutable config"};
-    if (!assign(row, value, changed)) return ConfigRefusal{name, refusal(row, value)};
+    const Row* const row = find_row(name);
+    if (!seen.insert(row == nullptr ? name : row->name).second)
+      return ConfigRefusal{name, "duplicate parameter"};
+    if (const std::string why = change_option(name, value, changed); !why.empty())
+      return ConfigRefusal{name, why};
   }
   std::vector<std::string> errors;
   check_pairs(changed, errors);
@@ -461,14 +472,7 @@ Config engine_config(const Options& options) {
   for (const Row& row : option_rows()) {
     if (row.kind != Kind::kUser) config.settings.emplace_back(row.name, shown(row, options));
   }
-  config.settings.emplace_back("databases", std::to_string(kDatabases));
-  // Settings that clients read with CONFIG GET, by Redis's names.
-  for (const auto& [name, value] : {std::pair{"maxmemory-policy", "noeviction"},
-                                    {"replica-read-only", "yes"},
-                                    {"slave-read-only", "yes"},
-                                    {"cluster-enabled", "no"}}) {
-    config.settings.emplace_back(name, value);
-  }
+  for (auto& setting : fixed_settings(options)) config.settings.push_back(std::move(setting));
   for (const Alias& alias : option_aliases())
     config.renamed_settings.emplace_back(alias.old_name, shown(*find_row(alias.name), options));
   return config;

@@ -185,8 +185,8 @@ const std::array kRows{
         "memory that one run may take, beside its KEYS and ARGV; and one library of functions, with its "
         "calls"},
 
-    Row{"Logging", "slowlog-log-slower-than", "10000", When::kAnyTime, Kind::kNumber, &O::slowlog_us, 0,
-        kMaxI32, "microseconds from which SLOWLOG keeps a command"},
+    Row{"Logging", "slowlog-log-slower-than", "10000", When::kAnyTime, Kind::kNumberOrOff, &O::slowlog_us,
+        0, kMaxI32, "microseconds from which SLOWLOG keeps a command; -1: it keeps none"},
     Row{"Logging", "slowlog-max-len", "128", When::kAnyTime, Kind::kNumber, &O::slowlog_entries, 0, kMaxI32,
         "commands that SLOWLOG keeps; 0: none"},
     Row{"Logging", "latency-monitor-threshold", "0", When::kAnyTime, Kind::kNumber,
@@ -214,6 +214,8 @@ const std::array kRows{
 
 // docs/configuration.md lists the old names.
 constexpr std::array kAliases{
+    Alias{"hash-max-ziplist-entries", "hash-max-listpack-entries"},  // old names in Redis, too
+    Alias{"hash-max-ziplist-value", "hash-max-listpack-value"},
     Alias{"inline-max", "max-inline-size"},
     Alias{"journal-max", "journal-max-size"},
     Alias{"lease-memory", "max-ended-leases"},
@@ -224,6 +226,8 @@ constexpr std::array kAliases{
     Alias{"script-memory", "script-memory-limit"},
     Alias{"script-run-memory", "script-run-memory-limit"},
     Alias{"skip-unknown", "skip-unsupported-types"},
+    Alias{"zset-max-ziplist-entries", "zset-max-listpack-entries"},
+    Alias{"zset-max-ziplist-value", "zset-max-listpack-value"},
 };
 
 constexpr std::array<std::string_view, 4> kLevels{"debug", "verbose", "notice", "warning"};
@@ -283,6 +287,7 @@ std::optional<uint64_t> parse_size(std::string_view text) {
 }
 
 std::optional<uint64_t> parse_integer(const Row& row, std::string_view text) {
+  if (row.kind == Kind::kNumberOrOff && text == "-1") return kOff;
   const std::optional<uint64_t> value = row.kind == Kind::kSize    ? parse_size(text)
                                         : row.kind == Kind::kOctal ? parse_number(text, 8)
                                                                    : parse_number(text, 10);
@@ -352,6 +357,8 @@ std::string expected(const Row& row) {
       return fmt::format("letters from {}", kEventLetters);
     case Kind::kNumber:
       return fmt::format("a number from {} to {}", row.min, row.max);
+    case Kind::kNumberOrOff:
+      return fmt::format("-1, or a number from {} to {}", row.min, row.max);
     case Kind::kSize:
       return fmt::format("a size from {} to {} bytes, such as 100, 64kb, 512mb or 1gb", row.min, row.max);
     case Kind::kOctal:
@@ -419,6 +426,7 @@ std::string shown(const Row& row, const Options& options) {
   if (row.kind == Kind::kEvents) return event_flags_text(*parse_event_flags(options.notify_events));
   if (const auto* member = std::get_if<std::string Options::*>(&row.target)) return options.*(*member);
   const uint64_t value = options.*std::get<uint64_t Options::*>(row.target);
+  if (row.kind == Kind::kNumberOrOff && value == kOff) return "-1";
   return row.kind == Kind::kOctal ? fmt::format("{:o}", value) : std::to_string(value);
 }
 
@@ -435,6 +443,7 @@ std::string refusal(const Row& row, const std::string& text) {
       if (!parse_size(text)) return "argument must be a memory value";
       break;
     case Kind::kNumber:
+    case Kind::kNumberOrOff:
       if (text.empty() ||
           text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) != std::string::npos) {
         return "argument couldn't be parsed into an integer";
@@ -447,7 +456,8 @@ std::string refusal(const Row& row, const std::string& text) {
     default:
       return fmt::format("expected {}", expected(row));
   }
-  return fmt::format("argument must be between {} and {} inclusive", row.min, row.max);
+  const std::string least = row.kind == Kind::kNumberOrOff ? "-1" : std::to_string(row.min);
+  return fmt::format("argument must be between {} and {} inclusive", least, row.max);
 }
 
 LogLevel log_level(const Options& options) {

@@ -28,12 +28,16 @@ enum class Kind {
   kEvents,
   kPercentiles,
   kNumber,
+  kNumberOrOff,  // -1: off, stored as kOff
   kSize,
   kOctal,
   kPort,
   kSecret,
   kUser
 };
+
+// The stored value of an option that is off.
+inline constexpr uint64_t kOff = UINT64_MAX;
 
 // Whether CONFIG SET may change it.
 enum class When { kStart, kAnyTime };

@@ -185,8 +185,9 @@ void Connection::tidy(Buffer& buffer) {
 void Connection::check_input() {
   server_.engine().record_input(id_, input_.size());
   if (input_.size() >= kReadBytes && server_.engine().runs_deferred(id_)) stop_reading();
-  if (input_.size() <= server_.engine().input_limit(id_)) return;
-  refuse("its unprocessed input exceeds client-query-buffer-limit");
+  if (input_.size() > server_.engine().input_limit(id_))
+    return refuse("its unprocessed input exceeds client-query-buffer-limit");
+  if (server_.engine().exceeds_share(id_)) refuse(kExceedsShare);
 }
 
 void Connection::resume() {
@@ -320,6 +321,7 @@ void Connection::write_rest() {
   }
   const uv_buf_t buf = as_buf(in_flight_);
   writing_ = true;
+  if (!lingering_) server_.engine().record_in_flight(id_, in_flight_.size());
   if (uv_write(&write_request_, stream(), &buf, 1, on_written) != 0) close();
 }
 
@@ -332,7 +334,10 @@ void Connection::on_written(uv_write_t* request, int status) noexcept {
   c->server_.did_write(c->in_flight_.size());
   c->in_flight_.clear();
   c->tidy(c->in_flight_);
-  if (!c->lingering_) return c->send();
+  if (!c->lingering_) {
+    c->server_.engine().record_in_flight(c->id_, 0);
+    return c->send();
+  }
   if (c->tls_ ? c->encrypt() : !c->last_words_.empty()) return c->write_rest();
   c->drain();
   c->close();

@@ -27,6 +27,10 @@ inline constexpr size_t kTurnReplyBytes = size_t{1} << 20;  // replies made in o
 // Largest buffer that an idle connection keeps; a larger one is freed.
 inline constexpr size_t kKeptBytes = size_t{16} << 10;
 
+// Why a connection is closed: see memory_share.h.
+inline constexpr std::string_view kExceedsShare =
+    "its unfinished requests and names exceed its share of maxmemory";
+
 // Lives from start() until the loop has run its close callback, which deletes it. After close() only the
 // loop may use it.
 class Connection {
@@ -67,6 +71,8 @@ class Connection {
 
   // Closes the connection: the engine drops the client, the socket closes, unsent replies are lost.
   void close();
+  // The same, and logs why.
+  void refuse(std::string_view why);
 
   // Closes a socket that was accepted but never started, and is unknown to the engine.
   void abandon();
@@ -105,7 +111,6 @@ class Connection {
   void take_allowed();
   void write_rest();
   bool is_reader_too_slow();
-  void refuse(std::string_view why);
   void linger();
 
   // In connection_tls.cc:

@@ -132,6 +132,7 @@ class Server {
   void arm_timer();
   void begin_wait();
   void close_idle();
+  void close_excess();
   void close_slow_handshakes();
   void log_memory_limit(uint64_t used);
   void stop(const char* signal_name);

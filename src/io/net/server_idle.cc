@@ -1,5 +1,5 @@
-// Once a second: closes connections that were idle, or in their TLS handshake, for too long, logs when the
-// memory limit is reached, and gives freed memory back to the system.
+// Once a second: closes connections that were idle, or in their TLS handshake, for too long, or that take
+// too much memory, logs when the memory limit is reached, and gives freed memory back to the system.
 #include "io/net/server.h"
 
 #include <fmt/format.h>
@@ -18,6 +18,7 @@ void Server::on_idle_check(uv_timer_t* timer) noexcept {
   auto* server = static_cast<Server*>(timer->data);
   server->close_idle();
   server->close_slow_handshakes();
+  server->close_excess();
   const uint64_t used = used_memory_bytes(server->engine_.state());
   server->log_memory_limit(used);
   server->memory_upkeep_.look(used);
@@ -43,6 +44,13 @@ void Server::close_slow_handshakes() {
     handshakes_.pop_front();
     if (connection != nullptr && connection->handshakes())
       connection->give_up_handshake("it took longer than tls-handshake-timeout");
+  }
+}
+
+void Server::close_excess() {
+  if (engine_.config().limits.memory_bytes == 0) return;
+  for (const ConnId id : engine_.end_excess(now(), effects_)) {
+    if (Connection* connection = find(id); connection != nullptr) connection->refuse(kExceedsShare);
   }
 }
 
