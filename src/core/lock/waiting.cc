@@ -35,6 +35,9 @@ namespace {
 // one's wait and hold to prepare, by waiting on other servers, too.
 constexpr size_t kToldNext = 2;
 
+// The most that --max-owner-size can be.
+constexpr size_t kMostOwnerBytes = 65535;
+
 LockRequest request_of(const Context& ctx, const Waiter& w) {
   LockRequest r{static_cast<const LockTerms&>(w),
                 w.queue->key(),
@@ -155,16 +158,21 @@ void retire_queue(Context& ctx, WaitQueue* q, Keyspace::Found& f) {
   ctx.s.queues.destroy(q);
 }
 
-// The holder with the smallest token, or "" if no LockBody holds the key.
+// The holder with the smallest token. Of a string that is too long to be an owner its beginning; "" if the
+// key has no holder, or one that WaitQueue::holder names.
 std::string_view first_holder_of(const Entry& e) {
+  if (type_of(e) == EntryType::kString && value_of(e).size() > kMostOwnerBytes)
+    return value_of(e).substr(0, kMostOwnerBytes);
   const Holder* first = type_of(e) == EntryType::kLock ? lock_body_of(e)->first() : nullptr;
   return first == nullptr ? std::string_view() : std::string_view(first->owner);
 }
 
 // Records the holder of the key for deadlock.cc and the log, and sets the timer for the key's next change.
+// A string that is longer than each owner holds the key too, but its owner waits nowhere, and copies of it
+// would be expensive.
 void record_key_state(Context& ctx, WaitQueue* q, const Entry& e) {
-  const bool exclusive = type_of(e) == EntryType::kString;
-  ctx.s.queues.record_holder(q, exclusive ? value_of(e) : "", type_of(e) == EntryType::kLock);
+  const bool owned = type_of(e) == EntryType::kString && value_of(e).size() <= kMostOwnerBytes;
+  ctx.s.queues.record_holder(q, owned ? value_of(e) : "", type_of(e) == EntryType::kLock);
   if (ctx.s.config.slow_wait_ms > 0) q->first_holder = first_holder_of(e);
   ctx.s.timers.set(q, q->delayed(ctx.due) ? std::min(q->delay_until, deadline_of(e)) : deadline_of(e));
 }
