@@ -35,15 +35,16 @@ std::optional<Sets> find_sets(Request& r, std::span<const std::string_view> keys
 }
 
 // Calls `f(member)` for the members that all sets have, until `f` returns false. The smallest set decides
-// the cost, so it goes first. A missing key is an empty set.
+// the cost, so it goes first. It may be given twice. A missing key is an empty set.
 template <class F>
 void for_each_common(Sets sets, F f) {
   if (std::ranges::find(sets, nullptr) != sets.end()) return;
   std::ranges::stable_sort(sets, {}, &SetBody::size);
-  bool more = true;
-  sets[0]->for_each([&](std::string_view member) {
+  const SetBody* const first = sets[0];
+  std::erase(sets, first);
+  first->for_each_while([&](std::string_view member) {
     const auto has = [&](const SetBody* set) { return set->contains(member); };
-    if (more && std::all_of(sets.begin() + 1, sets.end(), has)) more = f(member);
+    return !std::ranges::all_of(sets, has) || f(member);
   });
 }
 
@@ -67,7 +68,7 @@ std::unique_ptr<SetBody> unite(const EngineState& s, const Sets& sets) {
 // The members of the first set that no other set has.
 std::unique_ptr<SetBody> subtract(const EngineState& s, const Sets& sets) {
   std::unique_ptr<SetBody> result = new_set(s);
-  if (sets[0] == nullptr) return result;
+  if (sets[0] == nullptr || std::find(sets.begin() + 1, sets.end(), sets[0]) != sets.end()) return result;
   sets[0]->for_each([&](std::string_view member) {
     const auto has = [&](const SetBody* set) { return set != nullptr && set->contains(member); };
     if (std::none_of(sets.begin() + 1, sets.end(), has)) result->add(member);

@@ -91,6 +91,21 @@ class HashBody final : public ValueBody {
     }
   }
 
+  // Calls `f(pair)` for all pairs, which stay in place as those of find_pair().
+  template <class F>
+  void for_each_pair(F f) const {
+    for (const Item& item : items_) f(item.get());
+  }
+  // Calls `f(field, value)` for the fields that are not hidden, until it returns false.
+  template <class F>
+  void for_each_while(F f) const {
+    for (const Item& item : items_) {
+      if (is_hidden(item)) continue;
+      const PackedPair pair = item.get();
+      if (!f(pair.field, pair.value)) return;
+    }
+  }
+
   // Calls `f(field, value)` for the fields at and behind `cursor` until it has met at least `count` fields,
   // hidden ones included; `f` may lower `count`. Returns the next cursor; 0: done.
   template <class F>

@@ -49,6 +49,11 @@ class SetBody final : public ValueBody {
   void for_each(F f) const {
     members_.for_each([&](std::string_view member, std::string_view) { f(member); });
   }
+  // The same, until `f` returns false.
+  template <class F>
+  void for_each_while(F f) const {
+    members_.for_each_while([&](std::string_view member, std::string_view) { return f(member); });
+  }
   // See HashBody::scan().
   template <class F>
   uint64_t scan(uint64_t cursor, const size_t& count, F f) const {
