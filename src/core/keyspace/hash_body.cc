@@ -1,6 +1,7 @@
 // A tree of fields; see hash_body.h.
 #include "core/keyspace/hash_body.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <utility>
@@ -91,6 +92,20 @@ bool HashBody::erase(std::string_view field) {
   if (it == items_.end() || is_hidden(*it)) return false;
   erase_item(it);
   return true;
+}
+
+// In the order of the hashes, in which neighbours share the nodes of the tree: a search then finds most of
+// them in the cache.
+void HashBody::erase_all(std::span<const std::string_view> fields) {
+  std::vector<Key> keys;
+  keys.reserve(fields.size());
+  for (const std::string_view field : fields) keys.push_back(key(field));
+  std::ranges::sort(keys, {}, &Key::hash);
+  for (const Key& k : keys) {
+    const auto at = items_.find(k);
+    assert(at != items_.end());
+    erase_item(at);
+  }
 }
 
 void HashBody::erase_item(Items::iterator at) {

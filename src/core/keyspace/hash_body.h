@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -53,6 +54,8 @@ class HashBody final : public ValueBody {
   bool set(std::string_view field, std::string_view value);
   // Returns false if there is no such field.
   bool erase(std::string_view field);
+  // Erases fields that exist and are not hidden. They may be views of the hash.
+  void erase_all(std::span<const std::string_view> fields);
 
   // The deadlines of fields. Null if there is none: other hashes pay nothing for them.
   const FieldDeadlines* deadlines() const { return deadlines_.get(); }

@@ -1,6 +1,7 @@
 // Chunks of scored members in pages; see ranked_scores.h.
 #include "core/keyspace/ranked_scores.h"
 
+#include <algorithm>
 #include <cassert>
 #include <iterator>
 #include <utility>
@@ -97,6 +98,19 @@ void RankedScores::erase(const ScoredPair& item) {
   --pages_[at.page].items;
   --size_;
   shrink(at);
+}
+
+void RankedScores::erase_range(size_t rank, size_t count) {
+  while (count > 0) {
+    const Place at = place_of(rank);
+    auto& items = (*pages_[at.page].chunks)[at.chunk].items;
+    const size_t some = std::min(count, items.size() - at.index);
+    items.erase(at_index(items, at.index), at_index(items, at.index + some));
+    pages_[at.page].items -= some;
+    size_ -= some;
+    count -= some;
+    shrink(at);
+  }
 }
 
 // Removes a chunk that became empty, or merges it with a neighbour if it became small.

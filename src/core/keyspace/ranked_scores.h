@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -36,8 +37,12 @@ class RankedScores {
 
   // The item must not be in the order yet.
   void insert(const ScoredPair& item);
+  // Fills an empty order with items in their order.
+  void fill(std::span<const ScoredPair> items);
   // The item must be in the order.
   void erase(const ScoredPair& item);
+  // Erases the items with these ranks, which must exist. Does not read the items' pairs.
+  void erase_range(size_t rank, size_t count);
 
   // Returns the number of items at the front for which `is_before(item)` is true. It must be true for a
   // prefix of the order, and false for the rest.

@@ -1,10 +1,12 @@
 // Both forms of a sorted set, and the change from one to the other; see zset_body.h.
 #include "core/keyspace/zset_body.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace holdfast {
 
@@ -121,11 +123,20 @@ bool ZsetBody::erase(std::string_view member) {
 }
 
 void ZsetBody::erase_range(size_t rank, size_t count) {
-  for (; count > 0; --count) {
-    std::string member;
-    for_range(rank, 1, false, [&](std::string_view text, double) { member = text; });
-    erase(member);
+  if (count == 0) return;
+  if (large_ == nullptr) {
+    const char* const begin = packed_at(rank).begin;
+    const char* end = begin;
+    for (size_t i = 0; i < count; ++i) end = packed_pair_at(end).end;
+    packed_.erase(static_cast<size_t>(begin - packed_.data()), static_cast<size_t>(end - begin));
+    packed_size_ -= count;
+    return;
   }
+  std::vector<std::string_view> members;
+  members.reserve(count);
+  for_range(rank, count, false, [&](std::string_view member, double) { members.push_back(member); });
+  large_->order.erase_range(rank, count);
+  large_->members.erase_all(members);
 }
 
 bool ZsetBody::free_some() {
