@@ -181,6 +181,57 @@ TEST_CASE("zset body: a copy is equal and independent") {
   }
 }
 
+TEST_CASE("zset body: a large copy has the order of the original, also with equal scores") {
+  for (const int scores : {1, 3, 100000}) {
+    ZsetBody zset(kSeed);
+    for (int i = 0; i < 40000; ++i) zset.set("long-prefix:" + std::to_string(i * 7919), i % scores, kLarge);
+    for (int i = 0; i < 10000; ++i) zset.erase("long-prefix:" + std::to_string(i * 3 * 7919));
+    const auto copied = zset.copy();
+    auto* const copy = dynamic_cast<ZsetBody*>(copied.get());
+    REQUIRE(copy != nullptr);
+    copy->check_invariants();
+    CHECK(range_of(*copy, 0, copy->size()) == range_of(zset, 0, zset.size()));
+    copy->erase_range(10, copy->size() - 20);
+    copy->check_invariants();
+    CHECK(copy->size() == 20);
+  }
+}
+
+TEST_CASE("zset body: a builder gives the set to which its members were added") {
+  for (const auto& [limits, members] :
+       {std::pair(kSmall, 60), {kLarge, 60}, {kSmall, 1001}, {kLarge, 5000}}) {
+    std::mt19937 dice(2);
+    ZsetBuilder builder(kSeed);
+    Model model;
+    for (int i = 0; i < 4 * members; ++i) {
+      std::string member = "m" + std::to_string(dice() % static_cast<unsigned>(members));
+      if (i % 3 == 0) member += std::string(1, '\0');
+      const auto score = static_cast<double>(dice() % 50);
+      const auto old = model.scores.find(member);
+      model.set(member, old == model.scores.end() ? score : old->second + score);
+      builder.add(member, score, [](double before, double more) { return before + more; });
+    }
+    const auto zset = builder.finish(limits);
+    compare(*zset, model, dice);
+    CHECK(zset->packed() == (model.order.size() <= limits.entries));
+    CHECK(builder.finish(limits)->size() == 0);
+  }
+}
+
+TEST_CASE("zset body: a builder packs up to the limits of members and of a member's size") {
+  const PackedZsetLimits limits{2, 4};
+  const auto keep = [](double old, double) { return old; };
+  const auto packs = [&](const std::vector<std::string>& members) {
+    ZsetBuilder builder(kSeed);
+    for (const std::string& member : members) builder.add(member, 1, keep);
+    return builder.finish(limits)->packed();
+  };
+  CHECK(packs({}));
+  CHECK(packs({"four", "b", "b"}));
+  CHECK_FALSE(packs({"four", "b", "c"}));
+  CHECK_FALSE(packs({"fives"}));
+}
+
 TEST_CASE("zset body: a scan returns each member once with its score") {
   ZsetBody zset(kSeed);
   fill(zset, 0, 1000);

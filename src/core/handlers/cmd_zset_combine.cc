@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,13 @@ struct Source {
     if (zset != nullptr) return zset->find(member);
     return set != nullptr && set->contains(member) ? std::optional(1.0) : std::nullopt;
   }
+  // In any order, until `f` returns false.
   template <class F>
-  void for_each(F f) const {
-    if (zset != nullptr) zset->for_each(f);
-    if (set != nullptr) set->for_each([&](std::string_view member) { f(member, 1.0); });
+  void for_each_while(F f) const {
+    if (zset != nullptr) zset->for_each_while(f);
+    if (set != nullptr) set->for_each_while([&](std::string_view member) { return f(member, 1.0); });
   }
+  bool is_same(const Source& other) const { return zset == other.zset && set == other.set; }
 };
 
 // Which command it is.
@@ -159,45 +162,51 @@ double aggregated(Aggregate how, double a, double b) {
 // Calls `f(member, score)` for each member that all sources have, until it returns false.
 template <class F>
 void for_each_common(const Combination& c, F f) {
-  bool more = true;
-  c.sources[0].for_each([&](std::string_view member, double score) {
-    if (!more) return;
-    double sum = number_or_zero(score * c.sources[0].weight);
+  const Source& first = c.sources[0];
+  first.for_each_while([&](std::string_view member, double score) {
+    double sum = number_or_zero(score * first.weight);
     for (size_t i = 1; i < c.sources.size(); ++i) {
-      const auto found = c.sources[i].find(member);
-      if (!found) return;
-      sum = aggregated(c.aggregate, sum, *found * c.sources[i].weight);
+      const Source& other = c.sources[i];
+      const auto found = other.is_same(first) ? std::optional(score) : other.find(member);
+      if (!found) return true;
+      sum = aggregated(c.aggregate, sum, *found * other.weight);
     }
-    more = f(member, sum);
+    return f(member, sum);
+  });
+}
+
+// Calls `f(member, score)` for each member of the first source that no other source has.
+template <class F>
+void for_each_missing(const Combination& c, F f) {
+  const Source& first = c.sources[0];
+  const std::span others = std::span(c.sources).subspan(1);
+  if (std::ranges::any_of(others, [&](const Source& other) { return other.is_same(first); })) return;
+  first.for_each_while([&](std::string_view member, double score) {
+    const auto has = [&](const Source& other) { return other.find(member).has_value(); };
+    if (std::ranges::none_of(others, has)) f(member, score);
+    return true;
   });
 }
 
 std::unique_ptr<ZsetBody> combine(const EngineState& s, const Combination& c, HowToCombine how) {
-  auto result = new_zset(s);
-  const PackedZsetLimits limits = loading_zset_limits(s);
-  const auto set = [&](std::string_view member, double score) {
-    result->set(member, score, limits);
+  ZsetBuilder result(s.config.hash_seed);
+  const auto add = [&](std::string_view member, double score) {
+    result.add(member, score,
+               [&](double old, double value) { return aggregated(c.aggregate, old, value); });
     return true;
   };
   if (how == HowToCombine::kInter) {
-    for_each_common(c, set);
+    for_each_common(c, add);
   } else if (how == HowToCombine::kUnion) {
     for (const Source& source : c.sources) {
-      source.for_each([&](std::string_view member, double score) {
-        const double value = number_or_zero(score * source.weight);
-        const auto old = result->find(member);
-        const double sum = old ? aggregated(c.aggregate, *old, value) : value;
-        if (old && *old == sum) result->erase(member);  // the sign of 0 may differ
-        set(member, sum);
+      source.for_each_while([&](std::string_view member, double score) {
+        return add(member, number_or_zero(score * source.weight));
       });
     }
   } else {
-    c.sources[0].for_each([&](std::string_view member, double score) {
-      const auto has = [&](const Source& other) { return other.find(member).has_value(); };
-      if (std::none_of(c.sources.begin() + 1, c.sources.end(), has)) set(member, score);
-    });
+    for_each_missing(c, add);
   }
-  return result;
+  return result.finish(loading_zset_limits(s));
 }
 
 void reply_combination(Request& r, HowToCombine how) {

@@ -156,15 +156,19 @@ std::vector<std::string> HashBody::erase_hidden(size_t most, TimeMs next) {
 
 std::unique_ptr<ValueBody> HashBody::copy() const {
   auto other = std::make_unique<HashBody>(seed_);
+  copy_to(*other);
+  return other;
+}
+
+void HashBody::copy_to(HashBody& other) const {
   for (const Item& item : items_) {
     if (is_hidden(item)) continue;
     const PackedPair pair = item.get();
-    const auto at = other->items_.emplace_hint(other->items_.end(),
-                                               other->make_item(item.hash, pair.field, pair.value));
-    other->item_bytes_ += bytes_of(at->get());
-    if (item.timed) other->set_deadline(pair.field, item.deadline(), deadlines_->of_key);
+    const auto at =
+        other.items_.emplace_hint(other.items_.end(), other.make_item(item.hash, pair.field, pair.value));
+    other.item_bytes_ += bytes_of(at->get());
+    if (item.timed) other.set_deadline(pair.field, item.deadline(), deadlines_->of_key);
   }
-  return other;
 }
 
 // Frees from the end, where no other items of a node move.

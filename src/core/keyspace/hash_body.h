@@ -78,6 +78,8 @@ class HashBody final : public ValueBody {
     return deadlines_ != nullptr && deadlines_->size() == size() && is_due(deadlines_->last(), now);
   }
   std::unique_ptr<ValueBody> copy() const override;
+  // Copies the fields that are not hidden to an empty hash with the same seed.
+  void copy_to(HashBody& other) const;
   std::string_view encoding() const override { return "hashtable"; }
 
   // Calls `f(field, value)` or `f(field, value, deadline)` for all fields that are not hidden.

@@ -77,9 +77,14 @@ class PackedHash {
   // Calls `f(field, value)` in the order of insertion.
   template <class F>
   void for_each(F f) const {
+    for_each_while([&](std::string_view field, std::string_view value) { return f(field, value), true; });
+  }
+  // The same, until `f` returns false.
+  template <class F>
+  void for_each_while(F f) const {
     for (const char* at = bytes_.data(); at != end();) {
       const PackedPair pair = packed_pair_at(at);
-      f(pair.field, pair.value);
+      if (!f(pair.field, pair.value)) return;
       at = pair.end;
     }
   }

@@ -26,9 +26,29 @@ std::vector<T> take_upper_half(std::vector<T>& from) {
 
 }  // namespace
 
-void RankedScores::add_first() {
+// A page with an empty chunk.
+void RankedScores::add_page() {
   pages_.push_back({{}, 0, std::make_unique<std::vector<Chunk>>(1)});
   bytes_ += sizeof(Page) + sizeof(Chunk);
+}
+
+void RankedScores::fill(std::span<const ScoredPair> items) {
+  assert(pages_.empty());
+  for (; !items.empty(); items = items.subspan(pages_.back().chunks->back().items.size())) {
+    if (pages_.empty() || pages_.back().chunks->size() == kPageChunks) {
+      add_page();
+    } else {
+      pages_.back().chunks->emplace_back();
+      bytes_ += sizeof(Chunk);
+    }
+    auto& chunks = *pages_.back().chunks;
+    const auto some = items.first(std::min(items.size(), kChunkItems));
+    chunks.back().items.assign(some.begin(), some.end());
+    bytes_ += chunks.back().items.capacity() * sizeof(ScoredPair);
+    pages_.back().items += some.size();
+    size_ += some.size();
+    copy_first(pages_.size() - 1, chunks.size() - 1);
+  }
 }
 
 void RankedScores::put(std::vector<ScoredPair>& items, size_t index, const ScoredPair& item) {
@@ -49,7 +69,7 @@ void RankedScores::copy_first(size_t page, size_t chunk) {
 // members that come in the order of their scores fill each chunk.
 void RankedScores::insert(const ScoredPair& item) {
   Place at = end_of_prefix([&](const ScoredPair& other) { return other < item; });
-  if (pages_.empty()) add_first();
+  if (pages_.empty()) add_page();
   auto& chunks = *pages_[at.page].chunks;
   if (chunks[at.chunk].items.size() == kChunkItems) {
     const bool last = at.index == kChunkItems && at.chunk + 1 == chunks.size();

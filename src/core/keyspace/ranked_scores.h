@@ -105,7 +105,7 @@ class RankedScores {
   Place place_of(size_t rank) const;
   void next(Place& at) const;
   void previous(Place& at) const;
-  void add_first();
+  void add_page();
   void put(std::vector<ScoredPair>& items, size_t index, const ScoredPair& item);
   void split_chunk(const Place& at);
   void split_page(size_t page);

@@ -19,7 +19,74 @@ struct ScoreBytes {
   char bytes[sizeof(double)];
 };
 
+// The number of bytes with which all members begin.
+size_t common_prefix(const HashBody& members) {
+  std::optional<std::string_view> common;
+  members.for_each_while([&](std::string_view member, std::string_view) {
+    if (!common) common = member;
+    const auto [end, other] = std::ranges::mismatch(*common, member);
+    *common = common->substr(0, static_cast<size_t>(end - common->begin()));
+    return !common->empty();
+  });
+  return common ? common->size() : 0;
+}
+
+// An item with the bytes of its member that decide most comparisons: to read those of the pair costs a miss
+// of the cache.
+struct SortItem {
+  double score;
+  uint64_t begin;  // the first 8 bytes behind the common ones, as a number
+  const char* pair;
+
+  SortItem(std::string_view member, double s, size_t common) : score(s), begin(0), pair(nullptr) {
+    constexpr size_t kBytes = sizeof begin;
+    for (size_t i = 0; i < kBytes; ++i) {
+      const auto byte = common + i < member.size() ? static_cast<uint8_t>(member[common + i]) : uint8_t{0};
+      begin = begin << 8U | byte;
+    }
+  }
+  bool operator<(const SortItem& other) const {
+    if (score != other.score) return score < other.score;
+    if (begin != other.begin) return begin < other.begin;
+    return ScoredPair{score, pair}.member() < ScoredPair{score, other.pair}.member();
+  }
+};
+
 }  // namespace
+
+void ZsetBody::Large::sort_members() {
+  const size_t common = common_prefix(members);
+  std::vector<SortItem> items;
+  items.reserve(members.size());
+  members.for_each_pair([&](const PackedPair& pair) {
+    items.emplace_back(pair.field, score_of(pair.value), common).pair = pair.begin;
+  });
+  std::ranges::sort(items, std::less<>());
+  std::vector<ScoredPair> sorted;
+  sorted.reserve(items.size());
+  for (const SortItem& item : items) sorted.push_back({item.score, item.pair});
+  order.fill(sorted);
+}
+
+std::unique_ptr<ZsetBody> ZsetBuilder::finish(const PackedZsetLimits& limits) {
+  auto result = std::make_unique<ZsetBody>(seed_);
+  const HashBody& members = large_->members;
+  size_t longest = 0;
+  if (members.size() <= limits.entries) {
+    members.for_each(
+        [&](std::string_view member, std::string_view) { longest = std::max(longest, member.size()); });
+  }
+  if (members.size() > limits.entries || longest > limits.member_bytes) {
+    large_->sort_members();
+    result->large_ = std::move(large_);
+  } else {
+    members.for_each([&](std::string_view member, std::string_view value) {
+      result->set(member, ZsetBody::score_of(value), limits);
+    });
+  }
+  large_ = std::make_unique<ZsetBody::Large>(seed_);
+  return result;
+}
 
 void ZsetBody::drop_minus_zero() {
   const char* at = packed_.data();
@@ -150,7 +217,8 @@ std::unique_ptr<ValueBody> ZsetBody::copy() const {
   other->packed_size_ = packed_size_;
   if (large_ == nullptr) return other;
   other->large_ = std::make_unique<Large>(seed_);
-  for_each([&](std::string_view member, double score) { other->set_large(member, score); });
+  large_->members.copy_to(other->large_->members);
+  other->large_->sort_members();
   return other;
 }
 

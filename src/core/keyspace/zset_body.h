@@ -85,15 +85,23 @@ class ZsetBody final : public ValueBody {
   void for_each(F f) const {
     for_range(0, size(), false, f);
   }
+  // Calls `f(member, score)` for all members, until it returns false. Large sets are in the order of the
+  // members' hashes, in which a search of the members in another set is much faster.
+  template <class F>
+  void for_each_while(F f) const;
   // Like HashBody::scan(), with `f(member, score)`; a packed set is scanned in one step.
   template <class F>
   uint64_t scan(uint64_t cursor, const size_t& count, F f) const;
 
  private:
+  friend class ZsetBuilder;
+
   struct Large {
     explicit Large(uint64_t seed) : members(seed) {}
     HashBody members;  // to scores; owns the pairs of `order`
     RankedScores order;
+    // Fills an empty order with all members.
+    void sort_members();
   };
 
   static double score_of(const PackedPair& pair) { return score_of(pair.value); }
@@ -108,6 +116,43 @@ class ZsetBody final : public ValueBody {
   size_t packed_size_ = 0;
   std::unique_ptr<Large> large_;  // null while packed
 };
+
+// Makes a sorted set of members that come in any order, and several times. They are sorted once, at the
+// end.
+class ZsetBuilder {
+ public:
+  explicit ZsetBuilder(uint64_t seed) : seed_(seed), large_(std::make_unique<ZsetBody::Large>(seed)) {}
+
+  // Adds a member. If it is there, its score becomes `combine(old, score)`. No score is NaN.
+  template <class Combine>
+  void add(std::string_view member, double score, Combine combine);
+  // The result; the builder is empty then. Its form is that of a set to which its members were added.
+  std::unique_ptr<ZsetBody> finish(const PackedZsetLimits& limits);
+
+ private:
+  uint64_t seed_;
+  std::unique_ptr<ZsetBody::Large> large_;
+};
+
+template <class Combine>
+void ZsetBuilder::add(std::string_view member, double score, Combine combine) {
+  char bytes[sizeof score];
+  std::memcpy(bytes, &score, sizeof score);
+  large_->members.put(member, {bytes, sizeof bytes}, [&](const PackedPair& found) {
+    const double combined = combine(ZsetBody::score_of(found.value), score);
+    std::memcpy(bytes, &combined, sizeof combined);
+    return true;
+  });
+}
+
+template <class F>
+void ZsetBody::for_each_while(F f) const {
+  const auto with_score = [&](std::string_view member, std::string_view value) {
+    return f(member, score_of(value));
+  };
+  if (large_ != nullptr) return large_->members.for_each_while(with_score);
+  PackedHash(packed_).for_each_while(with_score);
+}
 
 template <class IsBefore>
 size_t ZsetBody::count_before(IsBefore is_before) const {
