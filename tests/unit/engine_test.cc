@@ -312,6 +312,50 @@ TEST_CASE("engine: beyond maxmemory only connections above their share are ended
   CHECK_FALSE(engine.exceeds_share(half[0]->id));
 }
 
+TEST_CASE("engine: names and tracked keys leave memory for the locks of others") {
+  const std::string name(1U << 20U, 'n');
+  for (const char* command : {"WATCH", "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"}) {
+    CAPTURE(command);
+    Config limited = config();
+    limited.limits.memory_bytes = 20U << 20U;
+    Engine engine(std::move(limited));
+    Client c(engine);
+    Client greedy(engine);
+    for (int i = 0; i < 40; ++i) greedy.ask({command, std::to_string(i) + name});
+    CHECK(greedy.ask({command, name}).starts_with("-OOM"));
+    CHECK(c.ask({"LOCK", "k", "alice", "0"}).starts_with("*2"));
+  }
+  Config limited = config();
+  limited.limits.memory_bytes = 20U << 20U;
+  Engine engine(std::move(limited));
+  Client c(engine);
+  Client tracker(engine);
+  tracker.ask({"HELLO", "3"});
+  tracker.ask({"CLIENT", "TRACKING", "ON"});
+  for (int i = 0; i < 40; ++i) tracker.ask({"GET", std::to_string(i) + name});
+  CHECK(c.ask({"LOCK", "k", "alice", "0"}).starts_with("*2"));
+}
+
+TEST_CASE("engine: the records of one script that changes and deletes a value very often are few bytes") {
+  Config with_journal = config();
+  with_journal.limits.script_run_bytes = 64U << 20U;
+  Engine engine(std::move(with_journal));
+  engine.keep_journal();
+  Client c(engine);
+  const std::string value(1U << 20U, 'v');
+  const auto bytes_of = [&](const std::string& steps) {
+    engine.clear_journal_records();
+    const std::string reply = c.ask({"EVAL", "for i = 1, 200 do " + steps + " end return 1", "0", value});
+    CHECK(reply == ":1\r\n");
+    return engine.journal_records().size();
+  };
+  CHECK(bytes_of("redis.call('APPEND', 'k', ARGV[1]) redis.call('DEL', 'k')") < 3U << 20U);
+  CHECK(bytes_of("redis.call('RPUSH', 'k', ARGV[1]) redis.call('DEL', 'k')") < 70U << 20U);
+  CHECK(bytes_of("redis.call('HSET', 'k', i, ARGV[1]) redis.call('HDEL', 'k', i)") < 70U << 20U);
+  CHECK(bytes_of("redis.call('SADD', 'k', ARGV[1]) redis.call('SREM', 'k', ARGV[1])") < 70U << 20U);
+  CHECK(bytes_of("redis.call('ZADD', 'k', i, ARGV[1]) redis.call('ZREM', 'k', ARGV[1])") < 70U << 20U);
+}
+
 TEST_CASE("engine: beyond maxmemory a wait for very long keys ends with -OOM, and a short one continues") {
   Config limited = config();
   limited.limits.memory_bytes = 20U << 20U;

@@ -280,6 +280,33 @@ TEST_CASE("store: a failed write is kept whole, in its order, until the disk acc
   CHECK(scanner.verdict().state == JournalState::kClean);
 }
 
+TEST_CASE(
+    "store: records that fit in no frame are not written, nor is a later one, until a snapshot has them") {
+  CrashFiles files;
+  Loop loop;
+  JournalWriter journal(files, &loop.loop);
+  REQUIRE(journal.begin(1));
+  REQUIRE(journal.commit("one", 3));
+  const std::string before = files.bytes("journal.1");
+  CHECK_FALSE(journal.commit("four", 3));
+  const uint64_t position = journal.position();
+  CHECK_FALSE(journal.commit("two"));
+  CHECK_FALSE(journal.retry());
+  CHECK(journal.sync_failed());  // so the store begins a snapshot
+  CHECK(journal.failure().find("more than 4 GiB") != std::string::npos);
+  CHECK(files.bytes("journal.1") == before);
+  REQUIRE(journal.begin(2));  // the snapshot begins
+  const uint64_t snapshot = journal.generation();
+  CHECK(journal.commit("six"));
+  CHECK_FALSE(journal.is_written(position));
+  JournalScanner scanner(files.bytes("journal.2"));
+  CHECK(scanner.next()->sequence == 3);  // the frame 2 is missing: after a crash the start ends before it
+  journal.forget_before(snapshot);
+  CHECK(journal.is_written(position));
+  CHECK(journal.all_written());
+  CHECK(journal.failure().empty());
+}
+
 TEST_CASE("store: a record of which a full disk accepted a part is cut off, and written whole later") {
   CrashFiles files;
   Loop loop;

@@ -104,11 +104,11 @@ class Engine {
   // Records the reply bytes that the socket has not taken and that are not in output() any more, for CLIENT
   // LIST.
   void record_in_flight(ConnId conn, size_t bytes);
-  // Whether maxmemory is exceeded, and the connection takes more than its share: the shell must close it. See
-  // memory_share.h.
+  // Whether memory is nearly full, and the connection takes more than its share: the shell must close it.
+  // See memory_share.h.
   bool exceeds_share(ConnId conn) const;
-  // Once a second: ends waits that exceed the share of their connection while maxmemory is exceeded. Returns
-  // the connections that the shell must close for the same reason.
+  // Once a second: ends waits that exceed the share of their connection while memory is nearly full.
+  // Returns the connections that the shell must close for the same reason.
   std::vector<ConnId> end_excess(Now now, Effects& fx);
   // For INFO: record bytes read and written (added to the totals since the start), and rejected
   // connections.

@@ -28,10 +28,6 @@ uint64_t share_bytes(const EngineState& s) {
   return std::max(kLeastShareBytes, s.config.limits.memory_bytes / std::max<size_t>(1, s.conns.size()));
 }
 
-bool is_beyond_limit(const EngineState& s) {
-  return s.config.limits.memory_bytes != 0 && used_memory_bytes(s) > s.config.limits.memory_bytes;
-}
-
 // Whether most of the memory goes with the wait that blocks the connection.
 bool is_in_wait(const Conn& c) {
   return c.blocked_on != nullptr && c.blocked_on->bytes > kept_bytes(c) / 2;
@@ -41,14 +37,14 @@ bool is_in_wait(const Conn& c) {
 
 bool exceeds_share(const EngineState& s, const Conn& c) {
   if (kept_bytes(c) <= kLeastShareBytes) return false;  // first, as it costs least
-  return is_beyond_limit(s) && kept_bytes(c) > share_bytes(s);
+  return is_nearly_full(s) && kept_bytes(c) > share_bytes(s);
 }
 
 std::vector<ConnId> end_excess(Context& ctx) {
   std::vector<ConnId> to_close;
-  while (is_beyond_limit(ctx.s) && free_some(ctx.s)) {
+  while (is_nearly_full(ctx.s) && free_some(ctx.s)) {
   }
-  if (!is_beyond_limit(ctx.s)) return to_close;
+  if (!is_nearly_full(ctx.s)) return to_close;
   const uint64_t share = share_bytes(ctx.s);
   std::vector<std::pair<uint64_t, Conn*>> excess;
   ctx.s.conns.for_each([&](Conn& c) {
@@ -59,7 +55,8 @@ std::vector<ConnId> end_excess(Context& ctx) {
   std::ranges::sort(excess, [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second->id.serial > b.second->id.serial;
   });
-  uint64_t surplus = used_memory_bytes(ctx.s) - ctx.s.config.limits.memory_bytes;
+  const uint64_t limit = ctx.s.config.limits.memory_bytes;
+  uint64_t surplus = used_memory_bytes(ctx.s) - (limit - limit / 16);
   for (const auto& [bytes, c] : excess) {
     if (is_in_wait(*c)) {
       mark_dirty(ctx, *c);

@@ -1,7 +1,7 @@
-// Beyond maxmemory no client may keep the others from acquiring locks by requests that only occupy memory:
-// those received in part, queued for EXEC or waiting, and the names that a connection watches and has
-// subscribed to. Their memory has a limit for each connection, its share: maxmemory divided by the number
-// of connections, but at least kLeastShareBytes.
+// No client may keep the others from acquiring locks by what only occupies memory: requests received in
+// part, queued for EXEC or waiting, and the names that a connection watches and has subscribed to. When
+// memory is nearly full (is_nearly_full()), this memory has a limit for each connection, its share:
+// maxmemory divided by the number of connections, but at least kLeastShareBytes.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct EngineState;
 
 inline constexpr uint64_t kLeastShareBytes = uint64_t{64} << 10U;
 
-// Whether used memory is beyond maxmemory, and the connection exceeds its share.
+// Whether memory is nearly full, and the connection exceeds its share.
 bool exceeds_share(const EngineState& s, const Conn& c);
 
-// While used memory is beyond maxmemory: chooses connections that exceed their share, the largest first,
-// until what remains is within the limit. If most of it is a wait that blocks the connection, the wait ends
-// with -OOM. Returns the others, which the shell must close.
+// While memory is nearly full: chooses connections that exceed their share, the largest first,
+// until memory is not nearly full any more. If most of it is a wait that blocks the connection, the wait
+// ends with -OOM. Returns the others, which the shell must close.
 std::vector<ConnId> end_excess(Context& ctx);
 
 }  // namespace holdfast

@@ -79,11 +79,10 @@ bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
   while (is_over() && free_some(ctx.s)) {
   }
   ctx.s.memory.over_limit = is_over();
-  if (!ctx.s.memory.over_limit) return false;
+  const bool names = keeps_many_names(c, command, argv) && is_nearly_full(ctx.s);
+  if (!ctx.s.memory.over_limit && !names) return false;
   const Transaction* const run = command.handler == cmd_exec ? c.transaction.get() : nullptr;
-  const bool grows = run != nullptr
-                         ? run->grows
-                         : demands_of(ctx.s, command, argv).grow || keeps_many_names(c, command, argv);
+  const bool grows = run != nullptr ? run->grows : names || demands_of(ctx.s, command, argv).grow;
   if (!grows && (c.transaction == nullptr || ends_transaction(command))) return false;
   if (command.handler == cmd_lock) ++ctx.s.stats.locks.refusals[Refusal::kMemory];
   reply.error(run != nullptr ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)

@@ -131,12 +131,10 @@ void broadcast(Context& ctx, const Tracking::Prefix& prefix) {
 
 }  // namespace
 
-// Whether keys must be evicted: they are too many, or memory is over its limit.
+// Whether keys must be evicted: they are too many, or memory is nearly full.
 static bool is_too_full(const EngineState& s) {
-  const Limits& limits = s.config.limits;
-  if (s.tracking.has_surplus(limits.tracking_keys)) return true;
-  return limits.memory_bytes != 0 && !s.tracking.readers.empty() &&
-         used_memory_bytes(s) > limits.memory_bytes;
+  if (s.tracking.has_surplus(s.config.limits.tracking_keys)) return true;
+  return !s.tracking.readers.empty() && is_nearly_full(s);
 }
 
 void remember_reads(Context& ctx, Conn& c, const Command& command, std::span<const std::string_view> argv) {

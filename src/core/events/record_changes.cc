@@ -174,12 +174,32 @@ size_t record_bytes(const Entry& e) {
   return has_value_body(e) ? value_body_of(e)->bytes() : value_of(e).size();
 }
 
+// Defers the record of the key's value to the end of the loop iteration.
+void defer(Context& ctx, DbIndex db, std::string_view key) {
+  Journal& j = ctx.s.journal;
+  j.large.emplace(db, key);
+  j.changed_at = ctx.now;
+  j.grants = true;
+}
+
+// Whether the records of parts in this iteration are so many bytes that the values are written instead: a
+// script may append to a value and delete it very often.
+bool has_many_parts(Context& ctx, DbIndex db, std::string_view key) {
+  constexpr size_t kManyBytes = size_t{64} << 20U;
+  const size_t bytes = ctx.s.journal.out.size();
+  if (bytes <= kManyBytes) return false;
+  const Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
+  return !f || record_bytes(*f) <= bytes;
+}
+
 // Whether a change of a part needs its own record; writes pending records before it. It needs none while
 // the whole key is pending.
 bool begins_part(Context& ctx, DbIndex db, std::string_view key) {
   if (!ctx.s.journal.on || is_pending(ctx.s.journal, db, key)) return false;
   finish_journal(ctx);
-  return true;
+  if (!has_many_parts(ctx, db, key)) return true;
+  defer(ctx, db, key);
+  return false;
 }
 
 void write_lease(std::string& out, DbIndex number, const LiveLease& lease, const Now& now) {
@@ -223,10 +243,7 @@ void finish_journal(Context& ctx) {
   j.pending = false;
   const Keyspace::Found f = ctx.keys(j.db).find(ctx.keys(j.db).key(j.key));
   if (f && record_bytes(*f) > kLargeRecord) {
-    j.large.emplace(j.db, j.key);
-    j.changed_at = ctx.now;
-    j.grants = true;
-    return;
+    return defer(ctx, j.db, j.key);
   }
   write_found(ctx, j.db, j.key, f);
 }
@@ -333,7 +350,9 @@ void journal_hold(Context& ctx, DbIndex db, const Keyspace::Found& f) {
 
 void journal_string_part(Context& ctx, DbIndex db, const Keyspace::Found& f, size_t size, size_t at,
                          size_t bytes) {
-  if (record_bytes(*f) <= kLargeRecord) return journal_key(ctx, db, key_of(*f));
+  // The value itself costs at most twice as much as a part that is half of it, and is written only once.
+  const bool mostly = bytes >= record_bytes(*f) / 2;
+  if (mostly || record_bytes(*f) <= kLargeRecord) return journal_key(ctx, db, key_of(*f));
   if (!begins_part(ctx, db, key_of(*f))) return;
   std::string& out = open_hold(ctx, Record::kStringPart, db, f);
   put_number(out, size);

@@ -12,6 +12,7 @@
 #include "core/state/context.h"
 #include "core/state/empty_places.h"
 #include "core/state/history.h"
+#include "core/state/journal.h"
 #include "core/state/lease_table.h"
 #include "core/state/pubsub.h"
 #include "core/state/tracking.h"
@@ -34,10 +35,15 @@ uint64_t used_memory_bytes(const EngineState& s) {
   bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
            s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.memory.snapshot_bytes +
            s.pages.unneeded() * PagePool::kPageBytes + s.deferred_free.bytes() + s.removed.bytes() +
-           s.history.bytes() + s.contended.bytes() + s.places.bytes();
+           s.history.bytes() + s.contended.bytes() + s.places.bytes() + s.journal.out.size();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
   for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;
+}
+
+bool is_nearly_full(const EngineState& s) {
+  const uint64_t limit = s.config.limits.memory_bytes;
+  return limit != 0 && used_memory_bytes(s) > limit - limit / 16;
 }
 
 uint64_t record_memory_use(Context& ctx) {

@@ -85,18 +85,28 @@ Result<Done> JournalWriter::begin(uint64_t number) {
   return Done{};
 }
 
-bool JournalWriter::commit(std::string_view records) {
+bool JournalWriter::commit(std::string_view records, uint64_t most_bytes) {
   if (!records.empty()) {
     const size_t frame = begin_frame(unwritten_);
     unwritten_.append(records);
-    if (end_frame(unwritten_, frame, next_sequence_)) {
+    if (records.size() <= most_bytes && end_frame(unwritten_, frame, next_sequence_)) {
       ++next_sequence_;
       ++unwritten_frames_;
     } else {
-      fail("more than 4 GiB of changes at once: writing", EFBIG);
+      give_up(frame);
     }
   }
   return retry();
+}
+
+// No frame can have the records: only a snapshot can. One byte stands for them in position(), so that the
+// replies that rely on them wait for it. The gap in the sequence tells a start after a crash that the later
+// frames have no base.
+void JournalWriter::give_up(size_t frame) {
+  unwritten_.resize(frame + 1);
+  unwritten_.shrink_to_fit();
+  fail("more than 4 GiB of changes at once: writing", EFBIG);
+  stay_closed(next_sequence_ + 1, failure_);
 }
 
 bool JournalWriter::retry() {
@@ -111,6 +121,7 @@ bool JournalWriter::retry() {
   bytes_ += unwritten_.size();
   written_ += unwritten_.size();
   unwritten_.clear();
+  if (unwritten_.capacity() > kKeptBytes) unwritten_.shrink_to_fit();
   unwritten_frames_ = 0;
   if (!failed_) failure_.clear();
   return true;

@@ -37,8 +37,9 @@ class JournalWriter {
   Result<Done> begin(uint64_t number);
 
   // Writes the records of one loop iteration as one frame. Returns false if the write failed: then this
-  // frame and all later ones are kept in memory until retry() succeeds.
-  bool commit(std::string_view records);
+  // frame and all later ones are kept in memory until retry() succeeds. Records of more than `most_bytes`
+  // fit in no frame: until a snapshot has their data, no later frame is written either.
+  bool commit(std::string_view records, uint64_t most_bytes = UINT32_MAX);
   bool retry();
 
   // Bytes of the journals that the start has read may not be on disk: as after a failed sync.
@@ -95,7 +96,10 @@ class JournalWriter {
     uint64_t took_ns = 0;
     std::vector<Generation> files;
   };
+  static constexpr size_t kKeptBytes = size_t{1} << 20U;  // of unwritten_ while it is empty
+
   void fail(std::string_view what, int error);
+  void give_up(size_t frame);
   std::shared_ptr<Sync> make_sync();
   void run(Sync& sync);
   void note_errors(const Sync& sync);
