@@ -144,7 +144,8 @@ build/asan/holdfast-server build/asan/holdfast build/asan/unit-tests build/asan/
 	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $(call linked,$^) $(LIBS)
 
 # The lines with flags: objects depend on them, and not on the whole Makefile.
-FLAGS_NOW := $(shell grep -hE '(FLAGS|ASAN|RELEASE|OPT|DEBUG|INCLUDES|CXX)' Makefile tests/tests.mk | cksum)
+FLAGS_NOW := $(shell grep -hE '(FLAGS|ASAN|RELEASE|OPT|DEBUG|INCLUDES|CXX)' Makefile tests/tests.mk \
+  tests/asan.mk | cksum)
 build/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' >$@
@@ -182,36 +183,8 @@ build/asan/src/units/%.o: build/units/%.cc build/flags
 	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(ASAN) $(with_pch) $(INCLUDES) -Itests -I. $(CPPFLAGS) \
 	  -MMD -MP -c -o $@ $<
 
-# The code of each request. These objects come first when a program is linked, so that inline functions of
-# several objects are the optimised ones, and those with sanitizers.
-HOT = $(patsubst %,build/asan/src/units/core-%.o,base codec engine events keyspace lock state)
-$(HOT): OPT_ASAN = -O1
-
-# The server's files with sanitizers have a precompiled header, too: one without optimisation, one with it.
-with_pch = $(addprefix -include-pch ,$(CLANG_PCH))
-SERVER = $(filter src/core/% src/io/% src/server.cc,$(LIB) src/server.cc)
-SERVER_ASAN = $(filter-out %/fiber.o,$(call asan,$(SERVER)))
-$(call asan,$(SERVER)): FLAGS += -fPIC
-ifndef CCACHE
-$(HOT): CLANG_PCH = build/asan/hot.pch
-$(HOT): build/asan/hot.pch
-build/asan/hot.pch: OPT_ASAN = -O1
-$(filter-out $(HOT),$(SERVER_ASAN)): CLANG_PCH = build/asan/server.pch
-$(filter-out $(HOT),$(SERVER_ASAN)): build/asan/server.pch
-build/asan/hot.pch build/asan/server.pch: src/precompiled.h build/flags
-	$(call say,PCH,$@)
-	@mkdir -p $(@D)
-	$(Q)$(ASAN_CXX) $(FLAGS) -fPIC $(ASAN) -Xclang -fpch-instantiate-templates $(INCLUDES) -Itests $(CPPFLAGS) \
-	  -MMD -MP -MF $@.d -MT $@ -x c++-header -o $@ $<
-endif
-linked = $(filter $(HOT),$(1)) $(filter-out $(HOT),$(sort $(1)))
-
-# fiber.cc switches stacks, and reports that to AddressSanitizer. Instrumented code of this file would look
-# for its frames on the wrong stack.
-build/asan/src/core/base/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
-
 include packaging/install.mk packaging/packaging.mk bench/bench.mk \
-  $(addsuffix .mk,tests/fuzz/fuzz tests/tests tests/simulation/coverage tests/lint/lint tests/model/model \
-  tests/chaos/chaos tests/soak/soak tests/mutation/mutation)
+  $(addsuffix .mk,tests/asan tests/fuzz/fuzz tests/tests tests/simulation/coverage tests/lint/lint \
+  tests/model/model   tests/chaos/chaos tests/soak/soak tests/mutation/mutation)
 OTHER_BUILD = -path build/deb -prune -o
 -include $(shell find build $(OTHER_BUILD) -name '*.d' -type f -print 2>/dev/null)

@@ -80,7 +80,7 @@ def choose_header(files):
 
 
 def choose_parts(files):
-    """For each file the headers to precompile: one of the project, and libraries that it does not include."""
+    """For each file the headers to precompile: one of the project, and libraries that it lacks."""
     parts = {}
     for file, header in choose_header(files).items():
         there = closure(header) if header else {}
@@ -103,8 +103,8 @@ def precompile(compiler, parts, path):
     header = pathlib.Path(f"{path}.h")
     header.write_text(text, encoding="utf-8")
     made = header.with_suffix(".pch")
-    status, output = run([*compiler, "-Xclang", "-fpch-instantiate-templates", "-x", "c++-header", "-o", made,
-                          header])
+    status, output = run([*compiler, "-Xclang", "-fpch-instantiate-templates", "-x", "c++-header",
+                          "-o", made, header])
     return (made, "") if status == 0 else (None, output)
 
 

@@ -114,8 +114,8 @@ def command_of(suite, options):
 
 
 def run(command, limit_s, settings=None, folder=TREE):
-    """Runs a command in the copy, or in another folder. Returns its exit status, or None if it did not end in
-    time, and its output."""
+    """Runs a command in the copy, or in another folder. Returns its exit status, or None if it did not end
+    in time, and its output."""
     with subprocess.Popen(command, cwd=folder, env=environment(settings or {}), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           start_new_session=True) as process:
@@ -167,10 +167,10 @@ def remove_unknown(names):
 
 
 def build(targets, jobs, mutated, folder=TREE):
-    """Builds in the copy, or in another folder. An object of a mutation is compiled without optimisation: it
-    runs only once."""
+    """Builds in the copy, or in another folder. An object of a mutation is compiled without optimisation:
+    it runs only once."""
     command = ["make", "--silent", "--no-print-directory", f"-j{jobs}", *programs(targets).split()]
-    if asan and folder == TREE:  # the copy is no repository, and another commit would link all programs again
+    if asan and folder == TREE:  # no repository, and another commit would link all programs again
         command.append(f"COMMIT={(ROOT / 'build/commit').read_text(encoding='utf-8').strip()}")
     status, output = run(command + ["RELEASE=-O0"] * mutated, BUILD_LIMIT_S, folder=folder)
     if status != 0:

@@ -313,7 +313,7 @@ TEST_CASE("engine: beyond maxmemory only connections above their share are ended
 }
 
 TEST_CASE("engine: names and tracked keys leave memory for the locks of others") {
-  const std::string name(1U << 20U, 'n');
+  const std::string name(16U << 10U, 'n');
   for (const char* command : {"WATCH", "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"}) {
     CAPTURE(command);
     Config limited = config();
@@ -321,7 +321,7 @@ TEST_CASE("engine: names and tracked keys leave memory for the locks of others")
     Engine engine(std::move(limited));
     Client c(engine);
     Client greedy(engine);
-    for (int i = 0; i < 40; ++i) greedy.ask({command, std::to_string(i) + name});
+    for (int i = 0; i < 2000; ++i) greedy.ask({command, std::to_string(i) + name});
     CHECK(greedy.ask({command, name}).starts_with("-OOM"));
     CHECK(c.ask({"LOCK", "k", "alice", "0"}).starts_with("*2"));
   }
@@ -332,7 +332,7 @@ TEST_CASE("engine: names and tracked keys leave memory for the locks of others")
   Client tracker(engine);
   tracker.ask({"HELLO", "3"});
   tracker.ask({"CLIENT", "TRACKING", "ON"});
-  for (int i = 0; i < 40; ++i) tracker.ask({"GET", std::to_string(i) + name});
+  for (int i = 0; i < 2000; ++i) tracker.ask({"GET", std::to_string(i) + name});
   CHECK(c.ask({"LOCK", "k", "alice", "0"}).starts_with("*2"));
 }
 

@@ -47,12 +47,16 @@ bool keeps_names(const Command& command) {
   return (command.flags & kBlocking) != 0 || h == cmd_watch || h == cmd_subscribe || h == cmd_psubscribe ||
          h == cmd_ssubscribe || h == cmd_client_tracking;
 }
-bool keeps_many_names(const Conn& c, const Command& command, std::span<const std::string_view> argv) {
+// Whether the request keeps names, memory would then be nearly full, and the connection has more than a
+// few.
+bool keeps_too_many_names(const EngineState& s, const Conn& c, const Command& command,
+                          std::span<const std::string_view> argv) {
   constexpr uint64_t kFewBytes = uint64_t{64} << 10U;
+  constexpr uint64_t kCopies = 2;  // a queue and the keyspace have a copy each, or two tables
   if (!keeps_names(command)) return false;
-  uint64_t bytes = c.name_bytes + c.wait_bytes;
+  uint64_t bytes = 0;
   for (const std::string_view arg : argv) bytes += bytes_of_name(arg);
-  return bytes > kFewBytes;
+  return c.name_bytes + c.wait_bytes + bytes > kFewBytes && is_nearly_full(s, kCopies * bytes);
 }
 
 // Whether used memory must be checked before the request runs.
@@ -79,7 +83,7 @@ bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
   while (is_over() && free_some(ctx.s)) {
   }
   ctx.s.memory.over_limit = is_over();
-  const bool names = keeps_many_names(c, command, argv) && is_nearly_full(ctx.s);
+  const bool names = keeps_too_many_names(ctx.s, c, command, argv);
   if (!ctx.s.memory.over_limit && !names) return false;
   const Transaction* const run = command.handler == cmd_exec ? c.transaction.get() : nullptr;
   const bool grows = run != nullptr ? run->grows : names || demands_of(ctx.s, command, argv).grow;

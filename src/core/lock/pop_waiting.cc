@@ -9,6 +9,7 @@
 
 #include "core/base/config.h"
 #include "core/command/command_log.h"
+#include "core/events/invalidate.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
 #include "core/lock/waiting.h"
@@ -59,6 +60,7 @@ void serve_pop(Context& ctx, PopWaiter* waiting, const Key& key) {
   const std::string_view reply = c.out.view().substr(answered);
   if (reply.starts_with('-')) ctx.s.log.record_failure(*w->command, reply, false);
   if (muted) c.out.truncate(answered);
+  send_own_invalidations(own);
   flush_later(own, c);
 }
 

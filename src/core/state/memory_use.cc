@@ -41,9 +41,9 @@ uint64_t used_memory_bytes(const EngineState& s) {
   return bytes;
 }
 
-bool is_nearly_full(const EngineState& s) {
+bool is_nearly_full(const EngineState& s, uint64_t more_bytes) {
   const uint64_t limit = s.config.limits.memory_bytes;
-  return limit != 0 && used_memory_bytes(s) > limit - limit / 16;
+  return limit != 0 && used_memory_bytes(s) + more_bytes > limit - limit / 16;
 }
 
 uint64_t record_memory_use(Context& ctx) {
