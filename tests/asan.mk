@@ -8,7 +8,8 @@ $(HOT): OPT_ASAN = -O1
 # The server's files with sanitizers have a precompiled header, too: one without optimisation, one with it.
 with_pch = $(addprefix -include-pch ,$(CLANG_PCH))
 SERVER = $(filter src/core/% src/io/% src/server.cc,$(LIB) src/server.cc)
-SERVER_ASAN = $(filter-out %/fiber.o,$(call asan,$(SERVER)))
+# Not those with flags of their own.
+SERVER_ASAN = $(filter-out %/fiber.o %/build_info.o,$(call asan,$(SERVER)))
 $(call asan,$(SERVER)): FLAGS += -fPIC
 ifndef CCACHE
 $(HOT): CLANG_PCH = build/asan/hot.pch
