@@ -189,8 +189,6 @@ LISTED = [
            "As OBJECT ENCODING: in Holdfast it depends on the value only."),
     Listed(rb"P?EXPIRE(AT)? .* \d{13,} (GT|LT)", r":[01]", r":[01]",
            "Holdfast replaces each time beyond 2^53-1 milliseconds by that limit, counted from now."),
-    Listed(rb"Z(REV)?RANK \S.* \S", r"-ERR wrong number of arguments for 'z(rev)?rank' command",
-           r"-ERR syntax error", "Redis 7.2 and Holdfast have the option WITHSCORE."),
 ]
 
 LEFT_OUT = [
@@ -199,6 +197,7 @@ LEFT_OUT = [
     ("LOCK, UNLOCK, RENEW, FENCE, LOCKS, LEASE, SET IFEQ (IFNE, IFDEQ, IFDNE), DELEX, DELIFEQ, DIGEST, "
      "MSETEX, CL.THROTTLE, CLIENT SETINFO, CLIENT NO-TOUCH",
      "Redis 7.0 has no such commands."),
+    ("ZRANK and ZREVRANK with a third argument", "Redis 7.2 and Holdfast have the option WITHSCORE."),
     ("INFO but for errors, CONFIG GET *",
      "They describe the server itself: its versions, memory and options."),
     ("times in scripts", "Each server has its own clock."),

@@ -191,6 +191,8 @@ class Commands(Words):
             return (b"SELECT", self.one((b"0", b"1", b"2", b"0", b"16", b"-1", b"abc", b"")))
         elif name in SUBCOMMANDS:
             arguments.insert(0, self.one(SUBCOMMANDS[name]))
+        elif name in (b"ZRANK", b"ZREVRANK"):  # see LEFT_OUT
+            arguments = arguments[:2]
         elif name in COUNTED:  # see LEFT_OUT
             arguments = [b"x" if begins_as_number(word) else word for word in arguments]
         elif name == b"SADD":  # see differential_sets.py
