@@ -35,10 +35,10 @@ size_t common_prefix(const HashBody& members) {
 // of the cache.
 struct SortItem {
   double score;
-  uint64_t begin;  // the first 8 bytes behind the common ones, as a number
-  const char* pair;
+  uint64_t begin = 0;  // the first 8 bytes behind the common ones, as a number
+  const char* pair = nullptr;
 
-  SortItem(std::string_view member, double s, size_t common) : score(s), begin(0), pair(nullptr) {
+  SortItem(std::string_view member, double s, size_t common) : score(s) {
     constexpr size_t kBytes = sizeof begin;
     for (size_t i = 0; i < kBytes; ++i) {
       const auto byte = common + i < member.size() ? static_cast<uint8_t>(member[common + i]) : uint8_t{0};
