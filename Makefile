@@ -129,7 +129,8 @@ HIDDEN = $(call release,$(filter src/%,$(LIB)) $(CLI) src/server.cc)
 PCH = build/release/precompiled.h.gch
 $(HIDDEN): FLAGS += -fPIC -fvisibility=hidden
 $(HIDDEN): INCLUDES += $(if $(CCACHE),,-Winvalid-pch -include $(PCH:.gch=))
-$(HIDDEN): | $(if $(CCACHE),,$(PCH))
+# The list of headers that an object depends on (-MMD) lacks those of the precompiled one.
+$(HIDDEN): $(if $(CCACHE),,$(PCH))
 $(PCH): src/precompiled.h build/flags
 	$(call say,PCH,$<)
 	@mkdir -p $(@D)
