@@ -186,6 +186,6 @@ build/asan/src/units/%.o: build/units/%.cc build/flags
 
 include packaging/install.mk packaging/packaging.mk bench/bench.mk \
   $(addsuffix .mk,tests/asan tests/fuzz/fuzz tests/tests tests/simulation/coverage tests/lint/lint \
-  tests/model/model   tests/chaos/chaos tests/soak/soak tests/mutation/mutation)
+  tests/model/model tests/chaos/chaos tests/soak/soak tests/mutation/mutation)
 OTHER_BUILD = -path build/deb -prune -o
 -include $(shell find build $(OTHER_BUILD) -name '*.d' -type f -print 2>/dev/null)

@@ -32,6 +32,13 @@ def used_mib(server):
     return int(server.info("used_memory", "memory")) // (1 << 20)
 
 
+def check_logged(server, text):
+    """Ends the server, and checks that its log has the text."""
+    server.process.terminate()
+    until(lambda: server.process.poll() is not None)
+    has(server.log + server.process.stdout.read(), text)
+
+
 @test
 def one_reply_takes_no_more_than_the_output_limit(folder):
     with Server(folder, "--appendonly", "no", "--client-output-buffer-limit", "8mb") as server:
@@ -53,10 +60,7 @@ def one_reply_takes_no_more_than_the_output_limit(folder):
             client.close()
             print(f"{name}: {peak_mib(server) - before} MiB")
         equal(peak_mib(server) - before < 64, True)
-        server.process.terminate()
-        until(lambda: server.process.poll() is not None)
-        has(server.log + server.process.stdout.read(),
-            "its unread replies exceed client-output-buffer-limit")
+        check_logged(server, "its unread replies exceed client-output-buffer-limit")
 
 
 @test
@@ -100,10 +104,7 @@ def half_sent_requests_do_not_keep_others_from_locks(folder):
         equal(client.ask("LOCK", "job", "alice", "60000"), None)
         for attacker in attackers:
             attacker.close()
-        server.process.terminate()
-        until(lambda: server.process.poll() is not None)
-        has(server.log + server.process.stdout.read(),
-            "closed: its unfinished requests and names exceed its share of maxmemory")
+        check_logged(server, "closed: its unfinished requests and names exceed its share of maxmemory")
 
 
 @test

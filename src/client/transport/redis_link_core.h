@@ -20,7 +20,7 @@ namespace holdfast::client {
 
 class RedisCore;
 
-// How often a wait looks whether the key is gone.
+// The time after which a wait checks again that the key exists.
 inline constexpr DurationMs kLook{1000};
 
 // Whether the value is an error that begins with `code`.

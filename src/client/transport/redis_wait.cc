@@ -103,11 +103,12 @@ void RedisWait::on_time() {
   is_due(due_at_, Loop::now()) ? try_once() : look();
 }
 
-// Makes an attempt if the key is gone: no event tells of a DEL by another program.
+// Makes an attempt if the key is gone. A DEL by another program sends no event.
 void RedisWait::look() {
   core_.ask_whether_there(lock_.key, [this, life = std::weak_ptr(life_)](const Value& value) {
     if (life.expired() || trying_) return;
-    value.kind == Value::Kind::kInteger&& value.integer == 0 ? try_once() : sleep_on();
+    const bool gone = value.kind == Value::Kind::kInteger && value.integer == 0;
+    gone ? try_once() : sleep_on();
   });
 }
 

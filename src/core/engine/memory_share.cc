@@ -55,8 +55,7 @@ std::vector<ConnId> end_excess(Context& ctx) {
   std::ranges::sort(excess, [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second->id.serial > b.second->id.serial;
   });
-  const uint64_t limit = ctx.s.config.limits.memory_bytes;
-  uint64_t surplus = used_memory_bytes(ctx.s) - (limit - limit / 16);
+  uint64_t surplus = surplus_bytes(ctx.s);
   for (const auto& [bytes, c] : excess) {
     if (is_in_wait(*c)) {
       mark_dirty(ctx, *c);

@@ -41,9 +41,11 @@ uint64_t used_memory_bytes(const EngineState& s) {
   return bytes;
 }
 
-bool is_nearly_full(const EngineState& s, uint64_t more_bytes) {
+uint64_t surplus_bytes(const EngineState& s, uint64_t more_bytes) {
   const uint64_t limit = s.config.limits.memory_bytes;
-  return limit != 0 && used_memory_bytes(s) + more_bytes > limit - limit / 16;
+  if (limit == 0) return 0;
+  const uint64_t most = limit - limit / 16;
+  return std::max(used_memory_bytes(s) + more_bytes, most) - most;
 }
 
 uint64_t record_memory_use(Context& ctx) {

@@ -31,10 +31,13 @@ struct MemoryUse {
 uint64_t used_memory_bytes(const EngineState& s);
 // Frees a part of the memory that waits to be freed. Returns false if no part of it can be freed now.
 bool free_some(EngineState& s);
-// Whether used memory, and so many bytes more, are near maxmemory: the last sixteenth is for locks and
-// data, and not for what clients make the server keep beside them (names, tracked keys, requests that have
-// not run).
-bool is_nearly_full(const EngineState& s, uint64_t more_bytes = 0);
+// How many bytes used memory, and so many more, are above fifteen sixteenths of maxmemory; 0: none. The
+// rest is for locks and data, and not for what clients make the server keep beside them: names, tracked
+// keys, requests that have not run.
+uint64_t surplus_bytes(const EngineState& s, uint64_t more_bytes = 0);
+inline bool is_nearly_full(const EngineState& s, uint64_t more_bytes = 0) {
+  return surplus_bytes(s, more_bytes) > 0;
+}
 // Returns used_memory_bytes(), and records it for the peak.
 uint64_t record_memory_use(Context& ctx);
 
