@@ -42,9 +42,8 @@ bool exceeds_share(const EngineState& s, const Conn& c) {
 
 std::vector<ConnId> end_excess(Context& ctx) {
   std::vector<ConnId> to_close;
-  while (is_nearly_full(ctx.s) && free_some(ctx.s)) {
-  }
-  if (!is_nearly_full(ctx.s)) return to_close;
+  // Memory that waits to be freed goes first, in the steps of the event loop.
+  if (!is_nearly_full(ctx.s) || free_some(ctx.s)) return to_close;
   const uint64_t share = share_bytes(ctx.s);
   std::vector<std::pair<uint64_t, Conn*>> excess;
   ctx.s.conns.for_each([&](Conn& c) {
