@@ -172,6 +172,7 @@ def build(targets, jobs, mutated, folder=TREE):
     command = ["make", "--silent", "--no-print-directory", f"-j{jobs}", *programs(targets).split()]
     if asan and folder == TREE:  # no repository, and another commit would link all programs again
         command.append(f"COMMIT={(ROOT / 'build/commit').read_text(encoding='utf-8').strip()}")
+        command += built_copy.MAKE_ARGUMENTS
     status, output = run(command + ["RELEASE=-O0"] * mutated, BUILD_LIMIT_S, folder=folder)
     if status != 0:
         raise RuntimeError(f"make {targets} failed:\n{output[-3000:]}")

@@ -7,6 +7,9 @@ import subprocess
 # Of build/. Without the flags make would compile everything again.
 BUILT = ("asan", "units", "generated", "commit", "flags", "redis-server")
 
+# The precompiled headers name the folder of the project: make gets this in a copy, and compiles without them.
+MAKE_ARGUMENTS = ("CLANG_PCH=", "TEST_FLAGS=")
+
 
 def make(root: pathlib.Path, folder: pathlib.Path, names: collections.abc.Iterable[str]) -> None:
     """Makes the folder anew, with these files of `root` and their times, and with the objects."""

@@ -52,8 +52,8 @@ def run_on_base(job: Job, lanes: Lanes) -> str:
     base = tree.base()
     print(f"== {job.name}: failed; runs on the base {base[:12]} with the same seed", flush=True)
     copy_tree(base, BASE)
-    made = Job(f"{job.name}-base-build", "", ["make", "--silent", job.target], "cpu", 0, "status",
-               BUILD_LIMIT_S, folder=BASE)
+    made = Job(f"{job.name}-base-build", "", ["make", "--silent", *built_copy.MAKE_ARGUMENTS, job.target],
+               "cpu", 0, "status", BUILD_LIMIT_S, folder=BASE)
     again = dataclasses.replace(job, name=f"{job.name}-base", folder=BASE)
     results: list[Result] = []
     for step in (made, again):
