@@ -536,4 +536,27 @@ TEST_CASE("redlock next: a repeated LOCK that is granted after its timeout ends 
   CHECK(s.sent().empty());
 }
 
+TEST_CASE("redlock next: a wait without an answer does not undo the grant of a LOCK to the same server") {
+  RedlockConfig config = handing_over();
+  config.server_timeout = {50};
+  Script s(config, {}, true);
+  s.reply_to(s.asked(0), {Reply::Kind::kNext, 700, ""});
+  const uint64_t first = s.asked(1);
+  const uint64_t second = s.asked(2);
+  s.at(3500);  // the grant is too old
+  s.reply_to(first, {Reply::Kind::kGrant, 700, ""});
+  const uint64_t late = s.asked(1);
+  s.at(3550);
+  s.at(3700);
+  s.at(4900);
+  const uint64_t wait = s.asked(1);
+  REQUIRE(wait != late);
+  s.reply_to(second, {Reply::Kind::kGrant, 700, ""});
+  s.reply_to(s.asked(2), {Reply::Kind::kGrant, 700, ""});
+  s.reply_to(late, {Reply::Kind::kGrant, 700, ""});
+  REQUIRE(s.held());
+  s.reply_to(wait, {Reply::Kind::kLost, 0, "gone"});
+  CHECK(s.held());
+}
+
 }  // namespace holdfast::client

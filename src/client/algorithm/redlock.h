@@ -250,6 +250,7 @@ class Redlock {
   static bool is_free(const Reply& reply);
 
   void answer(const Request& request, const Reply& reply, TimeMs now);
+  bool keeps_grant(const Request& request, const Reply& reply) const;
   void answer_lock(const Request& request, const Reply& reply, TimeMs now);
   void answer_wait(const Request& request, const Reply& reply, TimeMs now);
   void answer_next(Request& request, const Reply& reply, TimeMs now);

@@ -152,6 +152,7 @@ void Redlock::answer_join(const Request& request, const Reply& reply, TimeMs now
   }
   if (next_ && request.hinted && is_of_far_hint(reply))
     return ask_join(request.server, false, request.behind, now);
+  if (keeps_grant(request, reply)) return;
   ServerState& server = servers_[request.server];
   server.free = is_free(reply);
   if (is_of_old_server(reply)) {  // it can grant the lock, but not this wait

@@ -292,6 +292,11 @@ void Redlock::answer(const Request& request, const Reply& reply, TimeMs now) {
   }
 }
 
+// An owner may have two LOCKs at a server: one without an answer does not undo the grant of the other.
+bool Redlock::keeps_grant(const Request& request, const Reply& reply) const {
+  return reply.kind == Reply::Kind::kLost && servers_[request.server].lock == Vote::kYes;
+}
+
 void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now) {
   const bool present =
       request.owner == owner_ && !request.cancelled && (acquiring() || state_ == State::kHeld);
@@ -304,6 +309,7 @@ void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now
   }
   // This machine's clock is far ahead of the server's, so the hint is useless: ask again without one.
   if (acquiring() && request.hinted && is_of_far_hint(reply)) return ask_lock(request.server, false, now);
+  if (keeps_grant(request, reply)) return;
   ServerState& server = servers_[request.server];
   server.lock = note(request, reply);
   if (server.lock != Vote::kYes) return;
