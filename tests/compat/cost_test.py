@@ -54,6 +54,7 @@ FAILING = {
 KNOWN = {
     ("*", "holders", ""): "the end of each hold is an event of its own",
     ("set", "string", "IFD"): "the digest of the old value: 0.1 ns for each byte",
+    ("delex", "string", "IFD"): "the digest of the value",
 }
 
 

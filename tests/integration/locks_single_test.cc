@@ -68,9 +68,10 @@ TEST_CASE_TEMPLATE("library: the watchdog keeps a lock far beyond its TTL", Wher
                    EmbeddedServer) {
   Where server;
   Locks client(server.place());
-  Acquired acquired = client.lock("k", with_ttl(200ms));
+  // A TTL longer than a busy machine stands still.
+  Acquired acquired = client.lock("k", with_ttl(1500ms));
   REQUIRE(acquired.result.ok());
-  until("ten renewals", [&] { return server.lock_info("lock_renewals") >= 10; });
+  until("twice the TTL", [&] { return server.lock_info("lock_renewals") >= 6; });
   CHECK(acquired.hold.is_locked());
 }
 

@@ -233,8 +233,14 @@ void cmd_zdiffstore(Request& r) { store_combination(r, HowToCombine::kDiff, "zdi
 void cmd_zintercard(Request& r) {
   const auto c = read_combination(r, {HowToCombine::kInter, false, true}, 1);
   if (!c) return;
+  const Source& first = c->sources[0];
+  const auto is_first = [&](const Source& other) { return other.is_same(first); };
   uint64_t count = 0;
-  for_each_common(*c, [&](std::string_view, double) { return ++count != c->limit; });
+  if (std::ranges::all_of(c->sources, is_first)) {
+    count = c->limit == 0 ? first.size() : std::min<uint64_t>(c->limit, first.size());
+  } else {
+    for_each_common(*c, [&](std::string_view, double) { return ++count != c->limit; });
+  }
   r.reply.integer(static_cast<int64_t>(count));
 }
 

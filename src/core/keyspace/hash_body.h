@@ -85,29 +85,38 @@ class HashBody final : public ValueBody {
   // Calls `f(field, value)` or `f(field, value, deadline)` for all fields that are not hidden.
   template <class F>
   void for_each(F f) const {
-    for (const Item& item : items_) {
-      if (is_hidden(item)) continue;
+    for_each_item([&](const Item& item) {
+      if (is_hidden(item)) return true;
       const PackedPair pair = item.get();
       if constexpr (std::is_invocable_v<F, std::string_view, std::string_view, TimeMs>) {
         f(pair.field, pair.value, item.deadline());
       } else {
         f(pair.field, pair.value);
       }
-    }
+      return true;
+    });
   }
 
   // Calls `f(pair)` for all pairs, which stay in place as those of find_pair().
   template <class F>
   void for_each_pair(F f) const {
-    for (const Item& item : items_) f(item.get());
+    for_each_item([&](const Item& item) { return f(item.get()), true; });
   }
   // Calls `f(field, value)` for the fields that are not hidden, until it returns false.
   template <class F>
   void for_each_while(F f) const {
-    for (const Item& item : items_) {
-      if (is_hidden(item)) continue;
+    for_each_item([&](const Item& item) {
+      if (is_hidden(item)) return true;
       const PackedPair pair = item.get();
-      if (!f(pair.field, pair.value)) return;
+      return f(pair.field, pair.value);
+    });
+  }
+  // The pair that is `skip` pairs behind a place in the order; behind the last pair comes the first one.
+  PackedPair pair_behind(uint64_t place, size_t skip) const {
+    auto at = items_.lower_bound(Key{{}, place >> (64U - kHashBits)});
+    for (;; ++at, --skip) {
+      if (at == items_.end()) at = items_.begin();
+      if (skip == 0) return at->get();
     }
   }
 
@@ -177,6 +186,22 @@ class HashBody final : public ValueBody {
     ElementSink* sink;
     uint64_t next = 0;  // the hash from which save_some() continues
   };
+
+  // Calls `f(item)` for all items, until it returns false. Their pairs are anywhere in memory, so the next
+  // ones are fetched in time.
+  template <class F>
+  void for_each_item(F f) const {
+    constexpr int kAhead = 8;
+    auto ahead = items_.begin();
+    const auto fetch = [&] {
+      if (ahead != items_.end()) __builtin_prefetch((ahead++)->pair.get());
+    };
+    for (int i = 0; i < kAhead; ++i) fetch();
+    for (const Item& item : items_) {
+      fetch();
+      if (!f(item)) return;
+    }
+  }
 
   Key key(std::string_view field) const { return {field, hash_bytes(field, seed_) >> (64U - kHashBits)}; }
   // The item of a field, and whether it was made now, with this value.

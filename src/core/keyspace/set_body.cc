@@ -2,7 +2,6 @@
 #include "core/keyspace/set_body.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include "core/base/parse.h"
@@ -25,17 +24,7 @@ std::unique_ptr<ValueBody> SetBody::copy() const {
 std::string_view SetBody::random_member(uint64_t place, uint64_t choice) const {
   constexpr size_t kCandidates = 16;
   assert(size() > 0);
-  std::array<std::string_view, kCandidates> found;
-  size_t n = 0;
-  const size_t wanted = std::min(kCandidates, size());
-  size_t left = wanted;
-  const auto take = [&](std::string_view member) {
-    if (n < wanted) found[n++] = member;
-  };
-  if (size() > kCandidates) scan(place >> (64U - HashBody::kCursorBits), left, take);
-  left = wanted - n;
-  if (n < wanted) scan(0, left, take);  // behind the last member comes the first one
-  return found[choice % n];
+  return members_.pair_behind(place, choice % std::min(kCandidates, size())).field;
 }
 
 }  // namespace holdfast

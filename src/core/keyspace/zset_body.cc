@@ -1,6 +1,8 @@
 // Both forms of a sorted set, and the change from one to the other; see zset_body.h.
 #include "core/keyspace/zset_body.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -65,6 +67,22 @@ void ZsetBody::Large::sort_members() {
   std::vector<ScoredPair> sorted;
   sorted.reserve(items.size());
   for (const SortItem& item : items) sorted.push_back({item.score, item.pair});
+  order.fill(sorted);
+}
+
+void ZsetBody::Large::copy_order(const Large& from) {
+  std::vector<const char*> copies;  // of the pairs, in the order of the hashes
+  copies.reserve(members.size());
+  members.for_each_pair([&](const PackedPair& pair) { copies.push_back(pair.begin); });
+  absl::flat_hash_map<const char*, const char*> copy_of;
+  copy_of.reserve(copies.size());
+  auto copy = copies.begin();
+  from.members.for_each_pair([&](const PackedPair& pair) { copy_of.emplace(pair.begin, *copy++); });
+  std::vector<ScoredPair> sorted;
+  sorted.reserve(copies.size());
+  from.order.for_range(0, from.order.size(), false, [&](const ScoredPair& item) {
+    sorted.push_back({item.score, copy_of.find(item.pair)->second});
+  });
   order.fill(sorted);
 }
 
@@ -218,7 +236,7 @@ std::unique_ptr<ValueBody> ZsetBody::copy() const {
   if (large_ == nullptr) return other;
   other->large_ = std::make_unique<Large>(seed_);
   large_->members.copy_to(other->large_->members);
-  other->large_->sort_members();
+  other->large_->copy_order(*large_);
   return other;
 }
 

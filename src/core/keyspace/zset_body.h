@@ -102,6 +102,8 @@ class ZsetBody final : public ValueBody {
     RankedScores order;
     // Fills an empty order with all members.
     void sort_members();
+    // The same, if the members are those of `from`.
+    void copy_order(const Large& from);
   };
 
   static double score_of(const PackedPair& pair) { return score_of(pair.value); }
