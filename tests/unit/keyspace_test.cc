@@ -50,6 +50,23 @@ TEST_CASE("entry: a 35-byte key with a 40-byte owner takes 112 bytes, expiry, to
   CHECK(table <= 15);
 }
 
+TEST_CASE("keyspace: tables that had very many entries become small again") {
+  PagePool pages;
+  RemovedBodies removed;
+  Keyspace keys(1, pages, removed);
+  put(keys, "x", "y");
+  const uint64_t before = keys.used_bytes();
+  constexpr int kKeys = 600000;
+  for (int i = 0; i < kKeys; ++i) put(keys, "key:" + std::to_string(i), "v");
+  for (int i = 0; i < kKeys; ++i) {
+    Keyspace::Found f = keys.find(keys.key("key:" + std::to_string(i)));
+    keys.erase(f);
+    if (i % 100000 == 0) CHECK(keys.find(keys.key("key:" + std::to_string(kKeys - 1))));
+  }
+  keys.check_invariants();
+  CHECK(keys.used_bytes() <= before + 4096 * 64 * 5);
+}
+
 TEST_CASE("entry: keys and values of all sizes around the limits of a block are read back whole") {
   PagePool pages;
   RemovedBodies removed;

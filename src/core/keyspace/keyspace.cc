@@ -429,7 +429,19 @@ void Keyspace::erase(Found& f) {
   f.table_->erase(f.slot_);
   free_block(f.handle_);
   --size_;
+  shrink_if_sparse(*f.table_);
   f = {};
+}
+
+// A scan visits the empty slots, too. So a table that had very many entries becomes small again.
+void Keyspace::shrink_if_sparse(Table& table) {
+  constexpr size_t kSmall = 63;
+  constexpr size_t kSparse = 16;
+  const size_t capacity = table.capacity();
+  if (capacity <= kSmall || table.size() * kSparse > capacity) [[likely]]
+    return;
+  table.rehash(2 * table.size());
+  table_bytes_ -= (capacity - table.capacity()) * (sizeof(Handle) + 1);
 }
 
 std::vector<std::pair<uint64_t, Handle>> Keyspace::in_hash_order(size_t table, uint64_t from) const {

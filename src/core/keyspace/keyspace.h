@@ -208,6 +208,7 @@ class Keyspace {
   static size_t table_index(uint64_t hash);
   static uint64_t cursor_of(uint64_t hash) { return hash >> (64 - kCursorBits); }
   void make_tables();
+  void shrink_if_sparse(Table& table);
   void prefetch_due(Handle first) const;
   void prefetch_all_of_full(const Table& table, const Key& key) const;
   Handle make(std::string_view key, EntryType type, std::string_view value);
