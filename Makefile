@@ -3,7 +3,7 @@
 # V=1 shows each command. OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS can be set.
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
   libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev libisal-dev \
-  liblzf-dev libhiredis-dev nlohmann-json3-dev libncurses-dev libjs-chart.js python3
+  libhiredis-dev nlohmann-json3-dev libncurses-dev libjs-chart.js python3
 CXX = g++
 OPT = -O2
 PREFIX = /usr/local
@@ -25,7 +25,7 @@ ASAN_TESTS = $(QUICK_TESTS) -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 # The libraries that the library for programs needs, and those that the programs here need in addition.
 CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
-  libssl libcrypto libisal 2>/dev/null) -lhiredis -llzf -lboost_context -lpthread
+  libssl libcrypto libisal 2>/dev/null) -lhiredis -lboost_context -lpthread
 LIBS = $(CLIENT_LIBS) $(shell pkg-config --libs spdlog) -lboost_program_options
 # Those of the command alone.
 CLI_LIBS := $(shell pkg-config --libs ncursesw 2>/dev/null)

@@ -76,7 +76,6 @@ ONLY_IN = [
      "ISA-L's checksums belong to src/core/base/checksum.cc"),
     (r"<isa-l/igzip.*>", r"src/io/disk/(gunzip|snapshot_writer)\.(h|cc)$",
      "gzip belongs to src/io/disk/gunzip and snapshot_writer"),
-    (r"<liblzf/.*>", r"src/core/codec/rdb_packed\.cc$", "LZF belongs to src/core/codec/rdb_packed.cc"),
 ]
 # Headers of clocks, files, threads and random numbers: with them the same input could give other bytes.
 WORLD = (r"<(chrono|ctime|random|thread|mutex|shared_mutex|condition_variable|future|fstream|iostream"

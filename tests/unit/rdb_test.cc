@@ -90,6 +90,25 @@ Read read(std::string_view file, size_t piece = SIZE_MAX, bool skip_unknown = fa
   return {listener.text, reader.error(), listener.left_out};
 }
 
+Read read_in_steps(std::string_view file, size_t effort) {
+  Listener listener;
+  RdbReader reader(listener, false);
+  std::string_view rest = file;
+  while (!reader.feed_some(rest, effort)) {
+  }
+  return {listener.text, reader.error(), listener.left_out};
+}
+
+// Returns whether the bytes are a listpack, and `each` returned true for all of its elements.
+template <class Each>
+bool read_listpack(std::string_view bytes, Each each) {
+  PackedList list(PackedList::Form::kListpack, bytes);
+  while (const auto element = list.next()) {
+    if (!each(*element)) return false;
+  }
+  return list.good();
+}
+
 std::string with_crc(std::string bytes) {
   append_crc(bytes, crc64(0, bytes));
   return bytes;
@@ -123,6 +142,27 @@ TEST_CASE("rdb: reads back its own output, in pieces of any size") {
     const Read r = read(file, piece);
     CHECK(r.error.empty());
     CHECK(r.text == text);
+  }
+}
+
+TEST_CASE("rdb: steps of any effort read what the whole gives, also of cut and damaged files") {
+  for (const std::string_view stock : {kStock, kOtherTypes, kOtherTypesLarge}) {
+    const std::string good = from_hex(stock);
+    for (size_t i = 0; i < 2 * good.size(); ++i) {
+      std::string file = good;
+      if (i < good.size()) {
+        file.resize(i + 1);
+      } else {
+        char& damaged = file[i - good.size()];
+        damaged = static_cast<char>(damaged ^ (1 << (i % 8)));
+      }
+      const Read whole = read(file);
+      for (const size_t effort : {size_t{1}, size_t{2}, SIZE_MAX}) {
+        const Read steps = read_in_steps(file, effort);
+        if (steps.text != whole.text || steps.error != whole.error)
+          FAIL_CHECK("file ", i, ": ", steps.error);
+      }
+    }
   }
 }
 

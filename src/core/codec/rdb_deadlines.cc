@@ -48,26 +48,21 @@ void RdbReader::read_timed_field(Input& in) {
   if (--left_ == 0) end_value();
 }
 
-// Field, value and deadline in turn. The deadlines are absolute.
+// Field, value and deadline in turn.
 void RdbReader::read_packed_timed_hash(Input& in, std::string_view key) {
   const std::string_view bytes = in.text(value_text_);
   if (!in.good()) return;
+  left_ = 1;
   sink_.begin_collection(kind_, db_, key, expire_ms_);
-  std::string texts[2];
-  size_t at = 0;
-  uint64_t fields = 0;
-  const bool good = read_listpack(bytes, [&](std::string_view text) {
-    if (at < 2) return texts[at++] = text, true;
-    const auto deadline_ms = parse_int_in(text, 0, INT64_MAX);
-    if (!deadline_ms) return false;
-    if (!sink_.has_room(texts[1].size())) return in.wrong(Input::kNoRoom), false;
-    pass_field(texts[0], texts[1], static_cast<uint64_t>(*deadline_ms));
-    at = 0;
-    ++fields;
-    return true;
-  });
-  if (!good || at != 0 || fields == 0) in.wrong("a packed hash is damaged");
-  if (in.good()) end_value();
+  begin_packed(PackedList::Form::kListpack, bytes);
+}
+
+// The deadline is absolute.
+bool RdbReader::pass_packed_field(Input& in, std::string_view deadline) {
+  const auto deadline_ms = parse_int_in(deadline, 0, INT64_MAX);
+  if (!deadline_ms) return in.wrong("a packed hash is damaged"), false;
+  if (!sink_.has_room(texts_[1].size())) return in.wrong(Input::kNoRoom), false;
+  return pass_field(texts_[0], texts_[1], static_cast<uint64_t>(*deadline_ms)), true;
 }
 
 }  // namespace holdfast

@@ -5,23 +5,24 @@
 #include <string>
 #include <string_view>
 
+#include "core/codec/lzf.h"
 #include "core/codec/rdb_packed.h"
 #include "core/codec/rdb_reader.h"
 
 namespace holdfast {
 
-// The received bytes of the present item. A read beyond them sets short_of_bytes(); an invalid value sets
-// wrong().
+// The received bytes of the present item. A read beyond them sets short_of_bytes(), as does a text that is
+// not yet unpacked completely; an invalid value sets wrong().
 class RdbReader::Input {
  public:
   static constexpr std::string_view kNoRoom = "no memory for the value";
 
-  Input(std::string_view bytes, const RdbSink& sink) : bytes_(bytes), sink_(sink) {}
+  Input(RdbReader& reader, std::string_view bytes) : reader_(reader), bytes_(bytes) {}
 
   bool short_of_bytes() const { return short_; }
   const std::string& wrong() const { return wrong_; }
   size_t used() const { return used_; }
-  size_t wanted() const { return wanted_; }  // bytes needed in all, if they are short
+  size_t wanted() const { return wanted_; }  // bytes needed in all, if too few are there
 
   std::string_view take(uint64_t n) {
     if (!short_ && n > bytes_.size() - used_) wanted_ = used_ + n;
@@ -58,18 +59,17 @@ class RdbReader::Input {
     if (special) wrong("expected a length");
     return n;
   }
-  // Reads a text. `scratch` holds it if it had to be unpacked.
-  std::string_view text(std::string& scratch) {
+  // Reads a text. `unpacked` has it if it is compressed, also when the item is read again.
+  std::string_view text(LzfText& unpacked) {
     bool special = false;
     const uint64_t n = length(special);
     if (short_ || !wrong_.empty()) return {};
     if (!special) return n > kMaxTextBytes ? wrong("a string of more than 512 MiB") : take(n);
-    if (n == 3) return packed_text(scratch);
+    if (n == 3) return compressed_text(unpacked);
     if (n > 3) return wrong("unknown encoding of a string");
     const unsigned bytes = 1U << static_cast<unsigned>(n);
     const unsigned unused = 64 - 8 * bytes;
-    scratch = std::to_string(static_cast<int64_t>(low_first(bytes) << unused) >> unused);
-    return scratch;
+    return reader_.numbers_.text_of(static_cast<int64_t>(low_first(bytes) << unused) >> unused);
   }
   std::string_view wrong(std::string_view why) {
     if (wrong_.empty() && !short_) wrong_ = why;
@@ -82,19 +82,24 @@ class RdbReader::Input {
     for (const char c : take(n)) value = (value << 8U) | static_cast<uint8_t>(c);
     return value;
   }
-  std::string_view packed_text(std::string& scratch) {
+  std::string_view compressed_text(LzfText& unpacked) {
     const uint64_t packed = length();
     const uint64_t size = length();
     if (packed > kMaxTextBytes || size > kMaxTextBytes) return wrong("a string of more than 512 MiB");
     const std::string_view bytes = take(packed);
     if (short_) return {};
-    if (!sink_.has_room(size)) return wrong(kNoRoom);
-    if (!unpack_lzf(bytes, size, scratch)) return wrong("a compressed string is damaged");
-    return scratch;
+    if (!unpacked.begun()) {
+      if (!reader_.sink_.has_room(size)) return wrong(kNoRoom);
+      if (!unpacked.begin(packed, size)) return wrong(kDamaged);
+    }
+    if (!unpacked.step(bytes, reader_.effort_)) return wrong(kDamaged);
+    if (!unpacked.ended()) return short_ = true, std::string_view{};
+    return unpacked.view();
   }
 
+  static constexpr std::string_view kDamaged = "a compressed string is damaged";
+  RdbReader& reader_;
   std::string_view bytes_;
-  const RdbSink& sink_;
   size_t used_ = 0;
   size_t wanted_ = 0;
   bool short_ = false;

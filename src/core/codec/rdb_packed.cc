@@ -1,55 +1,15 @@
-// The packed lists, as Redis's listpack.c, intset.c, ziplist.c and zipmap.c describe them; LZF by liblzf.
+// The packed lists, as Redis's listpack.c, intset.c, ziplist.c and zipmap.c describe them.
 #include "core/codec/rdb_packed.h"
 
-#include <liblzf/lzf.h>
-
-#include <optional>
+#include <charconv>
+#include <utility>
 
 namespace holdfast {
 
 namespace {
 
 constexpr uint8_t kEndByte = 0xFF;
-
-// Reads bytes from the front. After a read beyond the end, good() is false and values are 0.
-class Bytes {
- public:
-  explicit Bytes(std::string_view bytes) : rest_(bytes) {}
-
-  bool good() const { return good_; }
-  size_t left() const { return rest_.size(); }
-  uint8_t peek() { return rest_.empty() ? bad() : static_cast<uint8_t>(rest_[0]); }
-  std::string_view take(uint64_t n) {
-    if (n > rest_.size()) return bad(), std::string_view{};
-    const std::string_view taken = rest_.substr(0, n);
-    rest_.remove_prefix(n);
-    return taken;
-  }
-  uint64_t low_first(size_t n) {
-    const std::string_view bytes = take(n);
-    uint64_t value = 0;
-    for (size_t i = bytes.size(); i-- > 0;) value = (value << 8U) | static_cast<uint8_t>(bytes[i]);
-    return value;
-  }
-  uint64_t high_first(size_t n) {
-    uint64_t value = 0;
-    for (const char c : take(n)) value = (value << 8U) | static_cast<uint8_t>(c);
-    return value;
-  }
-  int64_t integer(size_t n) {
-    const unsigned unused = 64 - 8 * static_cast<unsigned>(n);
-    return static_cast<int64_t>(low_first(n) << unused) >> unused;
-  }
-  uint8_t bad() {
-    good_ = false;
-    rest_ = {};
-    return 0;
-  }
-
- private:
-  std::string_view rest_;
-  bool good_ = true;
-};
+constexpr uint64_t kUncounted = 65535;  // a listpack or ziplist with at least so many elements
 
 // Returns the size of the length that closes a listpack's element. From two bytes on, Redis uses the next
 // size one value early: 16383 would fit in two bytes and takes three.
@@ -60,143 +20,182 @@ size_t back_length_bytes(uint64_t n) {
   return bytes;
 }
 
-// Reads one element. Returns nullopt if its encoding is unknown.
-std::optional<std::string> listpack_element(Bytes& in) {
-  const uint8_t b = in.peek();
-  if ((b & 0x80U) == 0) return std::to_string(in.low_first(1));
-  if ((b & 0xC0U) == 0x80) return std::string(in.take(in.low_first(1) & 0x3FU));
-  if ((b & 0xE0U) == 0xC0) {
-    const auto n = static_cast<int64_t>(in.high_first(2) & 0x1FFFU);
-    return std::to_string(n >= 1 << 12 ? n - (1 << 13) : n);
+}  // namespace
+
+std::string_view DecimalTexts::text_of(int64_t n) {
+  char* const text = bytes_[next_++ % kTexts];
+  return {text, static_cast<size_t>(std::to_chars(text, text + sizeof bytes_[0], n).ptr - text)};
+}
+
+std::string_view PackedBytes::take(uint64_t n) {
+  if (n > rest_.size()) return bad(), std::string_view{};
+  const std::string_view taken = rest_.substr(0, n);
+  rest_.remove_prefix(n);
+  return taken;
+}
+
+uint64_t PackedBytes::low_first(size_t n) {
+  const std::string_view bytes = take(n);
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;) value = (value << 8U) | static_cast<uint8_t>(bytes[i]);
+  return value;
+}
+
+uint64_t PackedBytes::high_first(size_t n) {
+  uint64_t value = 0;
+  for (const char c : take(n)) value = (value << 8U) | static_cast<uint8_t>(c);
+  return value;
+}
+
+int64_t PackedBytes::integer(size_t n) {
+  const unsigned unused = 64 - 8 * static_cast<unsigned>(n);
+  return static_cast<int64_t>(low_first(n) << unused) >> unused;
+}
+
+PackedList::PackedList(Form form, std::string_view bytes) : form_(form), in_(bytes) {
+  if (form == Form::kZipmap) {
+    in_.take(1);  // the number of pairs, if it is small
+  } else if (form == Form::kIntset) {
+    number_size_ = in_.low_first(4);
+    count_ = in_.low_first(4);
+    const bool known = number_size_ == 2 || number_size_ == 4 || number_size_ == 8;
+    if (!known || in_.left() != count_ * number_size_) in_.bad();
+  } else {
+    const uint64_t size = in_.low_first(4);
+    if (form == Form::kZiplist) in_.take(4);  // the position of the last element
+    count_ = in_.low_first(2);
+    if (size != bytes.size()) in_.bad();
   }
-  if ((b & 0xF0U) == 0xE0) return std::string(in.take(in.high_first(2) & 0xFFFU));
-  in.take(1);
+}
+
+std::optional<std::string_view> PackedList::next() {
+  if (!in_.good() || complete_) return std::nullopt;
+  switch (form_) {
+    case Form::kListpack:
+      return listpack_next();
+    case Form::kZiplist:
+      return ziplist_next();
+    case Form::kIntset:
+      return intset_next();
+    case Form::kZipmap:
+      return zipmap_next();
+  }
+  return std::nullopt;
+}
+
+// Whether the end byte comes next. Then the list is complete, if the byte is the last one and all elements
+// were there.
+bool PackedList::at_end() {
+  if (in_.peek() != kEndByte) return false;
+  in_.take(1);
+  const bool counted = form_ != Form::kZipmap && count_ != kUncounted;
+  complete_ = in_.left() == 0 && (!counted || count_ == met_);
+  if (!complete_) in_.bad();
+  return true;
+}
+
+PackedList::Element PackedList::listpack_next() {
+  if (at_end()) return std::nullopt;
+  const size_t before = in_.left();
+  const Element element = listpack_element();
+  in_.take(back_length_bytes(before - in_.left()));
+  if (!element || !in_.good()) return in_.bad(), std::nullopt;
+  ++met_;
+  return element;
+}
+
+// Returns nullopt if its encoding is unknown.
+PackedList::Element PackedList::listpack_element() {
+  const uint8_t b = in_.peek();
+  if ((b & 0x80U) == 0) return number(static_cast<int64_t>(in_.low_first(1)));
+  if ((b & 0xC0U) == 0x80) return in_.take(in_.low_first(1) & 0x3FU);
+  if ((b & 0xE0U) == 0xC0) {
+    const auto n = static_cast<int64_t>(in_.high_first(2) & 0x1FFFU);
+    return number(n >= 1 << 12 ? n - (1 << 13) : n);
+  }
+  if ((b & 0xF0U) == 0xE0) return in_.take(in_.high_first(2) & 0xFFFU);
+  in_.take(1);
   switch (b) {
     case 0xF0:
-      return std::string(in.take(in.low_first(4)));
+      return in_.take(in_.low_first(4));
     case 0xF1:
-      return std::to_string(in.integer(2));
+      return number(in_.integer(2));
     case 0xF2:
-      return std::to_string(in.integer(3));
+      return number(in_.integer(3));
     case 0xF3:
-      return std::to_string(in.integer(4));
+      return number(in_.integer(4));
     case 0xF4:
-      return std::to_string(in.integer(8));
+      return number(in_.integer(8));
     default:
       return std::nullopt;
   }
 }
 
-std::optional<std::string> ziplist_element(Bytes& in) {
+PackedList::Element PackedList::ziplist_next() {
+  if (at_end()) return std::nullopt;
+  const Element element = ziplist_element();
+  if (!element || !in_.good()) return in_.bad(), std::nullopt;
+  ++met_;
+  return element;
+}
+
+PackedList::Element PackedList::ziplist_element() {
   constexpr uint8_t kLongPrevious = 0xFE;
-  in.take(in.peek() == kLongPrevious ? 5 : 1);  // the length of the element before
-  const uint8_t b = in.peek();
+  in_.take(in_.peek() == kLongPrevious ? 5 : 1);  // the length of the element before
+  const uint8_t b = in_.peek();
   switch (b >> 6U) {
     case 0:
-      return std::string(in.take(in.low_first(1) & 0x3FU));
+      return in_.take(in_.low_first(1) & 0x3FU);
     case 1:
-      return std::string(in.take(in.high_first(2) & 0x3FFFU));
+      return in_.take(in_.high_first(2) & 0x3FFFU);
     case 2:
-      in.take(1);
-      return std::string(in.take(in.high_first(4)));
+      in_.take(1);
+      return in_.take(in_.high_first(4));
     default:
-      in.take(1);
+      in_.take(1);
   }
   switch (b) {
     case 0xC0:
-      return std::to_string(in.integer(2));
+      return number(in_.integer(2));
     case 0xD0:
-      return std::to_string(in.integer(4));
+      return number(in_.integer(4));
     case 0xE0:
-      return std::to_string(in.integer(8));
+      return number(in_.integer(8));
     case 0xF0:
-      return std::to_string(in.integer(3));
+      return number(in_.integer(3));
     case 0xFE:
-      return std::to_string(in.integer(1));
+      return number(in_.integer(1));
     default:
       if (b < 0xF1 || b > 0xFD) return std::nullopt;
-      return std::to_string((b & 0x0FU) - 1);
+      return number((b & 0x0FU) - 1);
   }
-}
-
-}  // namespace
-
-bool read_listpack(std::string_view bytes, const EachText& each) {
-  constexpr uint64_t kUncounted = 65535;
-  Bytes in(bytes);
-  const uint64_t size = in.low_first(4);
-  const uint64_t count = in.low_first(2);
-  if (!in.good() || size != bytes.size()) return false;
-  uint64_t met = 0;
-  for (; in.good() && in.peek() != kEndByte; ++met) {
-    const size_t before = in.left();
-    const auto element = listpack_element(in);
-    if (!element || !in.good()) return false;
-    in.take(back_length_bytes(before - in.left()));
-    if (in.good() && !each(*element)) return false;
-  }
-  in.take(1);
-  return in.good() && in.left() == 0 && (count == kUncounted || count == met);
-}
-
-bool read_ziplist(std::string_view bytes, const EachText& each) {
-  constexpr uint64_t kUncounted = 65535;
-  Bytes in(bytes);
-  const uint64_t size = in.low_first(4);
-  in.take(4);  // the position of the last element
-  const uint64_t count = in.low_first(2);
-  if (!in.good() || size != bytes.size()) return false;
-  uint64_t met = 0;
-  for (; in.good() && in.peek() != kEndByte; ++met) {
-    const auto element = ziplist_element(in);
-    if (!element || !in.good() || !each(*element)) return false;
-  }
-  in.take(1);
-  return in.good() && in.left() == 0 && (count == kUncounted || count == met);
 }
 
 // The size of an integer, their number, and the integers.
-bool read_intset(std::string_view bytes, const EachText& each) {
-  Bytes in(bytes);
-  const uint64_t size = in.low_first(4);
-  const uint64_t count = in.low_first(4);
-  const bool fits = (size == 2 || size == 4 || size == 8) && in.left() == count * size;
-  if (!in.good() || !fits) return false;
-  for (uint64_t n = 0; n < count; ++n) {
-    if (!each(std::to_string(in.integer(size)))) return false;
-  }
-  return true;
+PackedList::Element PackedList::intset_next() {
+  complete_ = met_ == count_;
+  if (complete_) return std::nullopt;
+  ++met_;
+  return number(in_.integer(number_size_));
 }
 
 // Each pair: a length and the field, a length, the number of unused bytes, the value and the unused bytes.
-bool read_zipmap(std::string_view bytes, const EachText& each) {
+PackedList::Element PackedList::zipmap_next() {
   constexpr uint8_t kLongLength = 254;
-  Bytes in(bytes);
+  if (value_) return std::exchange(value_, std::nullopt);
+  if (at_end()) return std::nullopt;
   const auto length = [&]() -> uint64_t {
-    if (in.peek() < kLongLength) return in.low_first(1);
-    in.take(1);
-    return in.low_first(4);
+    if (in_.peek() < kLongLength) return in_.low_first(1);
+    in_.take(1);
+    return in_.low_first(4);
   };
-  in.take(1);  // the number of pairs, if it is small
-  while (in.good() && in.peek() != kEndByte) {
-    const std::string_view field = in.take(length());
-    const uint64_t size = in.good() && in.peek() != kEndByte ? length() : in.bad();
-    const uint64_t unused = in.low_first(1);
-    const std::string_view value = in.take(size);
-    in.take(unused);
-    if (!in.good() || !each(field) || !each(value)) return false;
-  }
-  in.take(1);
-  return in.good() && in.left() == 0;
-}
-
-// A text larger than LZF can pack into those bytes is rejected before memory is allocated.
-bool unpack_lzf(std::string_view packed, uint64_t size, std::string& out) {
-  constexpr uint64_t kMostByByte = 264;
-  if (packed.empty() || size == 0 || size > packed.size() * kMostByByte) return false;
-  out.resize(size);
-  return lzf_decompress(packed.data(), static_cast<unsigned>(packed.size()), out.data(),
-                        static_cast<unsigned>(size)) == size;
+  const std::string_view field = in_.take(length());
+  const uint64_t size = in_.good() && in_.peek() != kEndByte ? length() : in_.bad();
+  const uint64_t unused = in_.low_first(1);
+  value_ = in_.take(size);
+  in_.take(unused);
+  if (!in_.good()) return value_.reset(), std::nullopt;
+  return field;
 }
 
 }  // namespace holdfast

@@ -1,4 +1,5 @@
-// Reads the file item by item. An incomplete item is read again when more bytes have come.
+// Reads the file item by item. An incomplete item is read again when more bytes have come, or when another
+// step unpacks the next part of its text.
 #include "core/codec/rdb_reader.h"
 
 #include <algorithm>
@@ -20,23 +21,45 @@ bool RdbReader::feed(std::string_view bytes) {
     joined = std::exchange(pending_, {});
     bytes = joined;
   }
-  while (!bytes.empty() && error_.empty()) {
+  effort_ = SIZE_MAX;
+  bytes.remove_prefix(read_items(bytes));
+  if (error_.empty()) pending_ = bytes;
+  return error_.empty();
+}
+
+bool RdbReader::feed_some(std::string_view& rest, size_t effort) {
+  effort_ = effort;
+  rest.remove_prefix(read_items(rest));
+  if (state_ != State::kEnd && effort_ > 0) fail("the file is incomplete");
+  return !error_.empty() || (state_ == State::kEnd && rest.empty());
+}
+
+// Returns the number of bytes that complete items have used.
+size_t RdbReader::read_items(std::string_view bytes) {
+  size_t used = 0;
+  while (error_.empty() && effort_ > 0 && (used < bytes.size() || state_ == State::kPacked)) {
     if (state_ == State::kEnd) {
       fail("bytes follow the end of the file");
       break;
     }
-    Input in(bytes, sink_);
+    Input in(*this, bytes.substr(used));
     if (!step(in)) {
       wanted_ = in.wanted();
       break;
     }
-    if (state_ != State::kEnd) crc_ = crc64(crc_, bytes.substr(0, in.used()));
-    offset_ += in.used();
-    bytes.remove_prefix(in.used());
+    if (state_ != State::kEnd) crc_ = crc64(crc_, bytes.substr(used, in.used()));
+    used += in.used();
+    position_ += in.used();
+    spend_on(in.used());
+    if (state_ == State::kPacked) continue;  // which is a part of the item, and has a view of its text
+    offset_ = position_;
+    key_text_.clear();
+    value_text_.clear();
   }
-  if (error_.empty()) pending_ = bytes;
-  return error_.empty();
+  return used;
 }
+
+void RdbReader::spend_on(size_t bytes) { effort_ -= std::min(effort_, 1 + bytes / 1024); }
 
 // Reads one item. Returns false if it is incomplete or wrong.
 bool RdbReader::step(Input& in) {
@@ -50,6 +73,9 @@ bool RdbReader::step(Input& in) {
       break;
     case State::kElements:
       read_element(in);
+      break;
+    case State::kPacked:
+      read_packed(in);
       break;
     case State::kModule:
       skip_module_part(in);

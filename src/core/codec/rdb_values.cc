@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "core/base/score.h"
@@ -19,29 +20,31 @@ namespace {
 
 using Kind = RdbCollection;
 
+using Form = PackedList::Form;
+
 struct Encoding {
   uint8_t type;
   Kind kind;
-  bool (*unpack)(std::string_view, const EachText&);  // null: elements one by one
-  bool nodes = false;                                 // several packed lists
+  std::optional<Form> packed = {};  // none: elements one by one
+  bool nodes = false;               // several packed lists
 };
 
 constexpr Encoding kEncodings[] = {
-    {rdb::kTypeHash, Kind::kHash, nullptr},
-    {rdb::kTypeHashZipmap, Kind::kHash, read_zipmap},
-    {rdb::kTypeHashZiplist, Kind::kHash, read_ziplist},
-    {rdb::kTypeHashListpack, Kind::kHash, read_listpack},
-    {rdb::kTypeList, Kind::kList, nullptr},
-    {rdb::kTypeListZiplist, Kind::kList, read_ziplist},
-    {rdb::kTypeListQuicklist, Kind::kList, read_ziplist, true},
-    {rdb::kTypeListQuicklist2, Kind::kList, read_listpack, true},
-    {rdb::kTypeSet, Kind::kSet, nullptr},
-    {rdb::kTypeSetIntset, Kind::kSet, read_intset},
-    {rdb::kTypeSetListpack, Kind::kSet, read_listpack},
-    {rdb::kTypeZset, Kind::kZset, nullptr},
-    {rdb::kTypeZset2, Kind::kZset, nullptr},
-    {rdb::kTypeZsetZiplist, Kind::kZset, read_ziplist},
-    {rdb::kTypeZsetListpack, Kind::kZset, read_listpack},
+    {rdb::kTypeHash, Kind::kHash},
+    {rdb::kTypeHashZipmap, Kind::kHash, Form::kZipmap},
+    {rdb::kTypeHashZiplist, Kind::kHash, Form::kZiplist},
+    {rdb::kTypeHashListpack, Kind::kHash, Form::kListpack},
+    {rdb::kTypeList, Kind::kList},
+    {rdb::kTypeListZiplist, Kind::kList, Form::kZiplist},
+    {rdb::kTypeListQuicklist, Kind::kList, Form::kZiplist, true},
+    {rdb::kTypeListQuicklist2, Kind::kList, Form::kListpack, true},
+    {rdb::kTypeSet, Kind::kSet},
+    {rdb::kTypeSetIntset, Kind::kSet, Form::kIntset},
+    {rdb::kTypeSetListpack, Kind::kSet, Form::kListpack},
+    {rdb::kTypeZset, Kind::kZset},
+    {rdb::kTypeZset2, Kind::kZset},
+    {rdb::kTypeZsetZiplist, Kind::kZset, Form::kZiplist},
+    {rdb::kTypeZsetListpack, Kind::kZset, Form::kListpack},
 };
 
 const Encoding* encoding_of(uint8_t type) {
@@ -65,7 +68,7 @@ void RdbReader::read_value(Input& in, uint8_t type) {
   if (has_deadlines(type)) return read_timed_hash(in, type);
   const Encoding& encoding = *encoding_of(type);
   const std::string_view key = in.text(key_text_);
-  const bool one_text = encoding.unpack != nullptr && !encoding.nodes;
+  const bool one_text = encoding.packed && !encoding.nodes;
   const std::string_view packed = one_text ? in.text(value_text_) : std::string_view{};
   const uint64_t elements = one_text ? 1 : in.length();
   if (!in.good()) return;
@@ -73,12 +76,8 @@ void RdbReader::read_value(Input& in, uint8_t type) {
   kind_ = encoding.kind;
   left_ = elements;
   if (elements == 0) return static_cast<void>(in.wrong(empty_value()));
-  if (one_text) {
-    sink_.begin_collection(kind_, db_, key, expire_ms_);
-    if (pass_packed(in, packed) == 0) in.wrong(empty_value());
-    return in.good() ? end_value() : void();
-  }
   sink_.begin_collection(kind_, db_, key, expire_ms_);
+  if (one_text) return begin_packed(*encoding.packed, packed);
   state_ = State::kElements;
 }
 
@@ -86,29 +85,50 @@ std::string RdbReader::empty_value() const {
   return "a " + std::string(name_of(kind_)) + " without elements";
 }
 
-// Passes the elements of a packed list to the sink. Returns their number.
-uint64_t RdbReader::pass_packed(Input& in, std::string_view packed) {
-  std::string first;
-  bool half = false;
-  uint64_t passed = 0;
-  const bool good = encoding_of(type_)->unpack(packed, [&](std::string_view text) {
-    half = has_pairs(kind_) && !half;
-    if (half) return first = text, true;
-    ++passed;
-    return pass_element(in, first, text);
-  });
-  if (in.good() && (!good || half)) in.wrong("a packed " + std::string(name_of(kind_)) + " is damaged");
-  return passed;
+void RdbReader::begin_packed(Form form, std::string_view packed) {
+  packed_ = PackedList(form, packed);
+  texts_held_ = 0;
+  passed_ = 0;
+  state_ = State::kPacked;
 }
 
-// `first`: the field of a hash, or the member of a sorted set.
-bool RdbReader::pass_element(Input& in, std::string_view first, std::string_view text) {
+// Passes the next elements of the packed list to the sink.
+void RdbReader::read_packed(Input& in) {
+  const size_t texts = has_deadlines(type_) ? 3 : has_pairs(kind_) ? 2 : 1;  // of an element
+  while (effort_ > 0) {
+    const auto text = packed_.next();
+    if (!text) return end_packed(in);
+    spend_on(text->size());
+    if (texts_held_ + 1 < texts) {
+      texts_[texts_held_++] = *text;
+      continue;
+    }
+    if (!pass_element(in, *text)) return;
+    texts_held_ = 0;
+    ++passed_;
+  }
+}
+
+void RdbReader::end_packed(Input& in) {
+  const bool timed = has_deadlines(type_);
+  if (!packed_.good() || texts_held_ > 0 || (timed && passed_ == 0)) {
+    return static_cast<void>(in.wrong("a packed " + std::string(name_of(kind_)) + " is damaged"));
+  }
+  if (passed_ == 0 && !timed && !encoding_of(type_)->nodes)
+    return static_cast<void>(in.wrong(empty_value()));
+  state_ = State::kElements;
+  if (--left_ == 0) end_value();
+}
+
+// `text`: the last text of the element; those before it are held.
+bool RdbReader::pass_element(Input& in, std::string_view text) {
+  if (has_deadlines(type_)) return pass_packed_field(in, text);
   if (!sink_.has_room(text.size())) return in.wrong(Input::kNoRoom), false;
-  if (kind_ == Kind::kHash) return sink_.field(first, text), true;
+  if (kind_ == Kind::kHash) return sink_.field(texts_[0], text), true;
   if (kind_ != Kind::kZset) return sink_.element(text, 0), true;
   const auto score = parse_score(text);
   if (!score) return in.wrong("a score is not a number"), false;
-  return sink_.element(first, *score), true;
+  return sink_.element(texts_[0], *score), true;
 }
 
 // Reads a score behind its member. The first byte of a text is its size, or one of three special scores.
@@ -142,7 +162,7 @@ void RdbReader::read_element(Input& in) {
     if (std::isnan(score)) in.wrong("a score is not a number");
     if (in.good()) sink_.element(text, score);
   } else if (encoding.nodes && !plain_node) {
-    if (in.good()) pass_packed(in, text);
+    return in.good() ? begin_packed(*encoding.packed, text) : void();
   } else if (in.good()) {
     sink_.element(text, 0);
   }
