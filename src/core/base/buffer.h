@@ -118,6 +118,13 @@ class Buffer {
     set_capacity(capacity_ - bytes);
     return false;
   }
+  // Gives its memory to the caller, who frees it by std::free(). No byte of it was consumed.
+  [[nodiscard]] char* release() {
+    assert(begin_ == 0);
+    clear();
+    set_capacity(0);
+    return std::exchange(data_, nullptr);
+  }
   void swap(Buffer& o) noexcept {
     std::swap(data_, o.data_);
     std::swap(begin_, o.begin_);

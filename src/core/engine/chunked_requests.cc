@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/deferred_free.h"
@@ -9,6 +10,7 @@
 #include "core/command/command_log.h"
 #include "core/engine/requests.h"
 #include "core/events/acl_check.h"
+#include "core/events/run_command.h"
 #include "core/state/availability.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
@@ -20,8 +22,12 @@ namespace holdfast {
 
 namespace {
 
-bool can_be_deferred(const Request& r) {
-  return r.may_block && !r.s().availability.loading && r.c.reply_mode == ReplyMode::kOn;
+bool can_be_deferred(const Request& r) { return may_continue(r) && r.c.reply_mode == ReplyMode::kOn; }
+
+// Whether the connection's next chunk must wait for the end of CLIENT PAUSE.
+bool waits_for_pause(const Context& ctx, const Conn& c) {
+  const std::string_view argv[] = {c.last_command->name};
+  return (c.last_command->flags & kWrite) != 0 && is_paused(ctx, c, *c.last_command, argv);
 }
 
 }  // namespace
@@ -46,12 +52,28 @@ void defer_again(Request& r) {
   r.c.chunks.add(argv);
 }
 
+bool may_continue(const Request& r) { return r.may_block && !r.s().availability.loading; }
+
+void continue_later(Request& r, std::span<const std::string_view> argv, std::unique_ptr<ChunkState> state) {
+  r.c.chunks.add(argv);
+  r.c.chunk_state = std::move(state);
+}
+
+void continue_later(Request& r, std::unique_ptr<ChunkState> state) {
+  r.c.chunk_repeats = true;
+  r.c.chunk_state = std::move(state);
+}
+
 void run_chunk(Context& ctx) {
   if (ctx.s.unfinished.empty()) return;
   const ConnId id = ctx.s.unfinished.front();
   ctx.s.unfinished.pop_front();
   Conn* c = ctx.s.conns.find(id);
   if (c == nullptr || c->closing) return;
+  if (waits_for_pause(ctx, *c)) {
+    c->chunk_waits = true;
+    return;
+  }
   ctx.actor = id;
   mark_dirty(ctx, *c);
   c->running = true;
@@ -60,7 +82,8 @@ void run_chunk(Context& ctx) {
   c->chunks.take_first([&](std::span<const std::string_view> argv) {
     Request r{ctx, *c, *c->last_command, argv, Reply(c->out, c->protocol), true};
     refused = c->checked && refuse_by_acl(ctx, *c, r.command, argv, r.reply);  // users may have changed
-    refused ? ctx.s.log.record_rejection(&r.command, c->out.view().substr(answered)) : r.command.handler(r);
+    refused ? ctx.s.log.record_rejection(&r.command, c->out.view().substr(answered)) : continue_command(r);
+    return std::exchange(c->chunk_repeats, false);
   });
   if (refused) c->chunks.clear();
   finish_request(ctx, *c, answered);
@@ -68,6 +91,7 @@ void run_chunk(Context& ctx) {
     ctx.s.unfinished.push_back(id);
     return;
   }
+  c->chunk_state.reset();  // unless it was refused, the last chunk has taken it
   ctx.s.deferred_free.take(c->chunks.memory());
   ctx.fx.wakes.push_back(id);
 }

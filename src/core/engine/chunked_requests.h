@@ -1,8 +1,12 @@
-// Chunked requests: a request with very many names runs in chunks, one per loop iteration. So a SUBSCRIBE
-// with 100,000 channels does not delay other clients. Conn::chunks keeps the deferred chunks; until the
-// last has run, the connection is blocked.
+// Chunked requests: a request with very many names, or with a value that takes long to read, runs in
+// chunks, one per loop iteration. So a SUBSCRIBE with 100,000 channels does not delay other clients.
+// Conn::chunks keeps the deferred chunks; until the last has run, the connection is blocked. The user must
+// still have the rights at each chunk, and a chunk that writes obeys CLIENT PAUSE and the state of the
+// disk.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string_view>
 
 #include "core/state/request.h"
@@ -20,6 +24,13 @@ size_t defer_rest(Request& r);
 size_t chunk_size(const Request& r);
 // Defers the same command without arguments: it runs again as the next chunk.
 void defer_again(Request& r);
+
+// Whether the request may continue in later loop iterations: it is not part of a transaction or script.
+bool may_continue(const Request& r);
+// Its next chunk gets the arguments `argv`, and `state` in Conn::chunk_state, which it takes from there.
+void continue_later(Request& r, std::span<const std::string_view> argv, std::unique_ptr<ChunkState> state);
+// The next chunk gets the same arguments as this one.
+void continue_later(Request& r, std::unique_ptr<ChunkState> state);
 
 // Runs the next chunk of the connection that is first in EngineState::unfinished.
 void run_chunk(Context& ctx);

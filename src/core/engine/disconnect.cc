@@ -29,6 +29,7 @@ bool leave_some(Context& ctx, Conn& c) {
   ctx.s.watches.clear(c, kStepEntries);
   if (!c.waiters.empty() || c.subscriptions() > 0 || !c.watched.empty()) return false;
   end_transaction(ctx.s.deferred_free, std::move(c.transaction));
+  c.chunk_state.reset();
   ctx.s.deferred_free.take(c.chunks.memory());
   ctx.s.deferred_free.take(c.out);
   for (const std::string* text : {&c.name, &c.lib_name, &c.lib_version}) {

@@ -204,7 +204,7 @@ void obey_reply_mode(Conn& c, size_t answered) {
       break;
     case ReplyMode::kSkip:
       drop_reply(c, answered);
-      if (c.blocked_on == nullptr) c.reply_mode = ReplyMode::kOn;
+      if (c.blocked_on == nullptr && c.chunks.count() == 0) c.reply_mode = ReplyMode::kOn;
       break;
   }
 }
@@ -311,10 +311,16 @@ void run_postponed(Context& ctx) {
   ctx.s.pause.over = false;
   std::vector<Conn*> waiting;
   ctx.s.conns.for_each([&](Conn& c) {
-    if (c.postponed.count() > 0) waiting.push_back(&c);
+    if (c.postponed.count() > 0 || c.chunk_waits) waiting.push_back(&c);
   });
   std::ranges::sort(waiting, {}, [](const Conn* c) { return c->id.serial; });
-  for (Conn* c : waiting) dispatch_postponed(ctx, *c);
+  for (Conn* c : waiting) {
+    if (std::exchange(c->chunk_waits, false)) {
+      ctx.s.unfinished.push_back(c->id);
+    } else {
+      dispatch_postponed(ctx, *c);
+    }
+  }
 }
 
 void dispatch_postponed(Context& ctx, Conn& c) {
@@ -323,6 +329,7 @@ void dispatch_postponed(Context& ctx, Conn& c) {
   const bool busy = ctx.s.task.fiber.under_way();
   kept.take_first([&](std::span<const std::string_view> argv) {
     if (!c.closing) busy ? dispatch_request_while_busy(ctx, c, argv) : dispatch_request(ctx, c, argv);
+    return false;
   });
   ctx.s.deferred_free.take(kept.memory());
   ctx.fx.wakes.push_back(c.id);

@@ -75,6 +75,28 @@ void record_time(Request& r, int64_t us) {
   }
 }
 
+// Whether memory and disk permit the command. Else writes an error.
+bool is_permitted(Request& r) {
+  const size_t answered = r.reply.out().size();
+  if ((r.command.flags & kDenyOom) != 0 && r.keys().is_full()) [[unlikely]] {
+    count_refusal(r, Refusal::kMemory);
+    r.reply.error(kOomText);
+  } else if (r.s().availability.grants(r.now()) || !refuse_promise(r)) [[likely]] {
+    return true;
+  }
+  r.s().log.record_rejection(&r.command, r.reply.out().view().substr(answered));
+  return false;
+}
+
+// Runs the handler. If it replies with an error, counts that.
+void call_handler(Request& r) {
+  const size_t answered = r.reply.out().size();
+  r.command.handler(r);
+  if (r.reply.out().size() > answered && r.reply.out().view()[answered] == '-') {
+    r.s().log.record_failure(r.command, r.reply.out().view().substr(answered), r.error_counted);
+  }
+}
+
 // Runs the handler, and records counts, times and errors of the call.
 void call(Request& r) {
   const Config& config = r.s().config;
@@ -83,12 +105,8 @@ void call(Request& r) {
   const bool times_all = config.slowlog_us >= 0 && config.slowlog_us < kCloseUs;
   const bool timed = (r.s().log.begin(r.command) || times_all) && config.clock_us;
   const int64_t began_us = timed ? config.clock_us() : 0;
-  const size_t answered = r.reply.out().size();
-  r.command.handler(r);
+  call_handler(r);
   if (timed) record_time(r, config.clock_us() - began_us);
-  if (r.reply.out().size() > answered && r.reply.out().view()[answered] == '-') {
-    r.s().log.record_failure(r.command, r.reply.out().view().substr(answered), r.error_counted);
-  }
 }
 
 }  // namespace
@@ -99,22 +117,16 @@ void run_command(Request& r) {
   const bool script = (r.command.flags & kScript) != 0;
   if (script && !r.s().monitors.empty()) [[unlikely]]
     feed_monitors(r.ctx, r.c, r.command, r.argv, r.from_script);
-  const size_t answered = r.reply.out().size();
-  if ((r.command.flags & kDenyOom) != 0 && r.keys().is_full()) [[unlikely]] {
-    count_refusal(r, Refusal::kMemory);
-    r.reply.error(kOomText);
-    r.s().log.record_rejection(&r.command, r.reply.out().view().substr(answered));
-    return;
-  }
-  if (!r.s().availability.grants(r.now()) && refuse_promise(r)) [[unlikely]] {
-    r.s().log.record_rejection(&r.command, r.reply.out().view().substr(answered));
-    return;
-  }
+  if (!is_permitted(r)) return;
   call(r);
   if (!script && !r.s().monitors.empty()) [[unlikely]]
     feed_monitors(r.ctx, r.c, r.command, r.argv, r.from_script);
   if (r.c.tracking != nullptr) [[unlikely]]
     remember_reads(r.ctx, r.c, r.command, r.argv);
+}
+
+void continue_command(Request& r) {
+  if (is_permitted(r)) call_handler(r);
 }
 
 }  // namespace holdfast

@@ -9,5 +9,8 @@ inline constexpr std::string_view kOomText = "OOM command not allowed when used 
 
 // Runs a request whose command is resolved. Not for a request that a transaction must queue.
 void run_command(Request& r);
+// Runs a later chunk of a chunked request. Memory and disk must still permit it. It belongs to the same
+// call.
+void continue_command(Request& r);
 
 }  // namespace holdfast

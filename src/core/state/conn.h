@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/buffer.h"
@@ -74,6 +75,7 @@ class QueuedRequests {
   }
 
   // Removes the first request and calls f(argv) for it. f may add requests after its last use of its views.
+  // If it returns true, the request stays the first one.
   template <class F>
   void take_first(F f) {
     std::string_view rest = bytes_.view();
@@ -81,8 +83,11 @@ class QueuedRequests {
     read(rest, argv);
     const size_t used = bytes_.size() - rest.size();
     --count_;
-    f(std::span<const std::string_view>(argv));
-    bytes_.consume(used);
+    if (f(std::span<const std::string_view>(argv))) {
+      ++count_;
+    } else {
+      bytes_.consume(used);
+    }
   }
 
  private:
@@ -104,6 +109,14 @@ class QueuedRequests {
 
   Buffer bytes_;
   size_t count_ = 0;
+};
+
+// What the chunks of a request that have run leave to the next one. Its destructor must not take long.
+struct ChunkState {
+  ChunkState() = default;
+  ChunkState(const ChunkState&) = delete;
+  ChunkState& operator=(const ChunkState&) = delete;
+  virtual ~ChunkState() = default;
 };
 
 // Commands between MULTI and EXEC.
@@ -158,10 +171,13 @@ struct Conn {
   absl::btree_set<std::string> patterns;
   absl::btree_set<std::string> shard_channels;
   std::unique_ptr<ClientTracking> tracking;
-  QueuedRequests postponed;  // a request that runs when CLIENT PAUSE is over: see pause.h
-  QueuedRequests chunks;     // the rest of a chunked request: see chunked_requests.h
-  bool in_script = false;    // its script, or transaction with one, is suspended: a resumable request
-  bool in_exec = false;      // its transaction runs
+  QueuedRequests postponed;                 // a request that runs when CLIENT PAUSE is over: see pause.h
+  QueuedRequests chunks;                    // the rest of a chunked request: see chunked_requests.h
+  std::unique_ptr<ChunkState> chunk_state;  // of that request, if it needs one
+  bool chunk_repeats = false;               // the chunk that runs will run again
+  bool chunk_waits = false;                 // the next chunk writes, so it runs when CLIENT PAUSE is over
+  bool in_script = false;  // its script, or transaction with one, is suspended: a resumable request
+  bool in_exec = false;    // its transaction runs
   bool monitor = false;
   bool no_evict = false;
   bool no_touch = false;

@@ -34,8 +34,9 @@ uint64_t used_memory_bytes(const EngineState& s) {
   bytes += s.holders.note_bytes + s.attachments.note_bytes + s.queues.note_bytes();
   bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
            s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.memory.snapshot_bytes +
-           s.pages.unneeded() * PagePool::kPageBytes + s.deferred_free.bytes() + s.removed.bytes() +
-           s.history.bytes() + s.contended.bytes() + s.places.bytes() + s.journal.out.size();
+           s.memory.partial_bytes + s.pages.unneeded() * PagePool::kPageBytes + s.deferred_free.bytes() +
+           s.removed.bytes() + s.history.bytes() + s.contended.bytes() + s.places.bytes() +
+           s.journal.out.size();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
   for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;

@@ -23,6 +23,8 @@ struct MemoryUse {
   // count, as the spare room has no pages yet.
   uint64_t buffer_bytes = 0;
   uint64_t text_bytes = 0;  // texts that connections set about themselves, for example their names
+  // Values that RESTORE has read in part: see ValueReader.
+  uint64_t partial_bytes = 0;
   // Old content that waits for its place in the snapshot that is written (WaitingBytes).
   uint64_t snapshot_bytes = 0;
 };
