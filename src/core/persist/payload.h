@@ -2,22 +2,15 @@
 // an RDB file, the RDB version in two bytes (low first), and the CRC64 of all bytes before it.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "core/base/types.h"
-#include "core/codec/rdb_reader.h"
 #include "core/codec/rdb_writer.h"
 #include "core/keyspace/entry.h"
-#include "core/keyspace/value_body.h"
 
 namespace holdfast {
-
-struct EngineState;
 
 // Appends version and checksum.
 void seal_payload(std::string& payload);
@@ -36,18 +29,5 @@ void put_fields(RdbWriter& rdb, const Entry& e, const Now& now);
 
 // The value of an entry that is no lock of several holders.
 std::string dump_value(const Entry& e, const Now& now);
-
-// A value that was read, in its final form if it is large.
-struct DumpedValue {
-  EntryType type = EntryType::kNone;
-  std::string string;                                       // of kString
-  std::vector<std::pair<std::string, std::string>> fields;  // of kHash; no name is there twice
-  std::unique_ptr<ValueBody> body;                          // of all other types
-};
-// Reads what open_payload() returned. Returns an error for the client, or an empty text: -OOM if the value
-// does not fit into `room` bytes, which is noticed before they are used; else it is not one value of a
-// known type.
-std::string_view read_dumped_value(const EngineState& s, const Now& now, std::string_view bytes,
-                                   uint64_t room, DumpedValue& value);
 
 }  // namespace holdfast
