@@ -37,6 +37,14 @@ int free_all(Engine& engine) {
   return ticks;
 }
 
+// The state that the records of the engine restore.
+std::string replayed(Engine& engine, Now now = session_time(0)) {
+  Engine again(session_config());
+  CHECK(again.replay(engine.journal_records(), now).empty());
+  again.finish_loading(now);
+  return state_text(again, now);
+}
+
 // An engine in the middle of a RESTORE of the key "k".
 struct Restoring {
   explicit Restoring(const std::vector<std::string>& options = {},
@@ -92,10 +100,8 @@ TEST_CASE("restore: other clients are served meanwhile, and the key and its reco
   }
   CHECK(client.received() == "+OK\r\n");
   CHECK(other.ask({"LLEN", "k"}) == ":100000\r\n");
-  Engine again(session_config());
-  CHECK(again.replay(engine.journal_records(), session_time(0)).empty());
-  again.finish_loading(session_time(0));
-  CHECK(state_text(again, session_time(0)) == state_text(engine, session_time(0)));
+  CHECK(engine.journal_records().size() < repeated_list(kMany).size() + 100);
+  CHECK(replayed(engine) == state_text(engine, session_time(0)));
 }
 
 // Values in all encodings, and large texts. Most need several chunks.
@@ -135,21 +141,79 @@ std::vector<std::string> large_payloads() {
 TEST_CASE("restore: a value read in chunks is the same as one that a transaction reads at once") {
   for (const std::string& payload : large_payloads()) {
     Engine chunks(session_config());
+    chunks.keep_journal();
     TestClient client(chunks);
-    std::string reply = client.ask({"RESTORE", "k", "0", payload});
+    client.must({"LOCK", "k", "owner", "0", "SHARED"});
+    std::string reply = client.ask({"RESTORE", "k", "100", payload, "REPLACE"});
     finish(chunks, client);
     CHECK(reply + client.received() == "+OK\r\n");
     Engine whole(session_config());
+    whole.keep_journal();
     TestClient at_once(whole);
+    at_once.must({"LOCK", "k", "owner", "0", "SHARED"});
     at_once.must({"MULTI"});
-    at_once.must({"RESTORE", "k", "0", payload});
+    at_once.must({"RESTORE", "k", "100", payload, "REPLACE"});
     CHECK(at_once.ask({"EXEC"}) == "*1\r\n+OK\r\n");
     CHECK_FALSE(at_once.blocked());
     CHECK(state_text(chunks, session_time(0)) == state_text(whole, session_time(0)));
+    CHECK(replayed(chunks) == state_text(chunks, session_time(0)));
+    CHECK(replayed(whole) == state_text(whole, session_time(0)));
     CHECK(client.ask({"OBJECT", "ENCODING", "k"}) == at_once.ask({"OBJECT", "ENCODING", "k"}));
     CHECK(chunks.state().dbs[0]->used_bytes() == whole.state().dbs[0]->used_bytes());
     CHECK(chunks.state().memory.partial_bytes == 0);
+    client.must({"DEL", "k"});
+    CHECK(replayed(chunks) == state_text(chunks, session_time(0)));
   }
+}
+
+std::string timed_hash(size_t fields, const std::string& deadline_ms) {
+  std::string elements;
+  for (size_t i = 0; i < fields; ++i) {
+    elements += packed_element("f" + std::to_string(i)) + "\x01\x01" + packed_element(deadline_ms);
+  }
+  return payload_of(rdb::kTypeHashListpackDeadlines, low_first_bytes(1, 8) + rdb_text(listpack(elements)));
+}
+
+TEST_CASE(
+    "restore: the record has the fields' deadlines of memory, also if the wall clock is set meanwhile") {
+  const Now set = session_time(0).with_ahead_ms(session_time(0).ahead_ms() + 5000);
+  for (const Now now : {session_time(0), set}) {
+    Engine engine(session_config());
+    engine.keep_journal();
+    TestClient client(engine);
+    const std::string payload = timed_hash(3000, "1000000009000");
+    CHECK(client.ask({"RESTORE", "k", "0", payload}).empty());
+    finish(engine, client, now);
+    CHECK(client.received() == "+OK\r\n");
+    CHECK(client.ask({"HPTTL", "k", "FIELDS", "1", "f7"}) == "*1\r\n:9000\r\n");
+    CHECK(replayed(engine, now) == state_text(engine, now));
+  }
+}
+
+TEST_CASE("restore: a script that replaces a value very often writes 64 MiB of payloads, then the value") {
+  Engine engine(session_config());
+  engine.keep_journal();
+  TestClient client(engine);
+  const std::string payload = payload_of(rdb::kTypeString, rdb_text(std::string(1U << 20U, 'x')));
+  const std::string script =
+      "for i = 1, 99 do redis.call('restore', KEYS[1], 0, ARGV[1], 'REPLACE') end return 'done'";
+  CHECK(client.ask({"EVAL", script, "1", "k", payload}) == "$4\r\ndone\r\n");
+  CHECK(engine.journal_records().size() > (64U << 20U));
+  CHECK(engine.journal_records().size() < (67U << 20U));
+  CHECK(replayed(engine) == state_text(engine, session_time(0)));
+}
+
+TEST_CASE("restore: a record whose payload has no value is damage") {
+  Engine engine(session_config());
+  engine.keep_journal();
+  TestClient client(engine);
+  client.must({"RESTORE", "k", "0", repeated_list(2000)});
+  std::string records(engine.journal_records());
+  const size_t at = records.find("\x12\x01\x02");
+  REQUIRE(at != std::string::npos);
+  records[at] = '\x0F';
+  Engine again(session_config());
+  CHECK(again.replay(records, session_time(0)).find("payload") != std::string::npos);
 }
 
 TEST_CASE("restore: the requests of the client wait for the end, in a script nothing waits") {

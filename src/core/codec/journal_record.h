@@ -43,6 +43,9 @@
 //                                   deadline and hold (of a string) are those of `to`
 //     copy          key deadline hold to u8 db    the same for a copy, which may go to another database
 //     lease-deadline id ttl deadline    of a live lease
+//     restore       key deadline hold payload    replaces the key by the value of a payload of RESTORE,
+//                                   which is without version and checksum (payload.h); deadline and hold
+//                                   (of a string) are those of the key
 //
 // The size of a record follows the cost of the change: a change of a large value records the change, not
 // the value.
@@ -94,6 +97,7 @@ enum class Record : uint8_t {
   kMove = 44,
   kLeaseDeadline = 45,
   kCopy = 46,
+  kRestore = 47,
 };
 
 }  // namespace holdfast

@@ -184,8 +184,8 @@ void defer(Context& ctx, DbIndex db, std::string_view key) {
 
 // Whether the records of parts in this iteration are so many bytes that the values are written instead: a
 // script may append to a value and delete it very often.
+constexpr size_t kManyBytes = size_t{64} << 20U;
 bool has_many_parts(Context& ctx, DbIndex db, std::string_view key) {
-  constexpr size_t kManyBytes = size_t{64} << 20U;
   const size_t bytes = ctx.s.journal.out.size();
   if (bytes <= kManyBytes) return false;
   const Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
@@ -376,6 +376,25 @@ void end_move(Context& ctx, const Keyspace::Found& to) {
   put_deadline_and_hold(ctx, out, move.to_db, to);
   put_text(out, move.to);
   if (move.op == Record::kCopy) put_u8(out, ctx.s.db_name[move.to_db]);
+}
+
+bool begin_restore(Context& ctx, DbIndex db, std::string_view key, uint64_t bytes) {
+  Journal& j = ctx.s.journal;
+  finish_journal(ctx);
+  // Payloads beyond kManyBytes may replace each other, and the last value is written once.
+  if (!j.on || bytes <= kLargeRecord || j.out.size() > kManyBytes || is_pending(j, db, key)) return false;
+  j.move = Journal::Move{Record::kRestore, db, std::string(key), db, std::string(key)};
+  return true;
+}
+
+void end_restore(Context& ctx, const Keyspace::Found& f, std::span<const std::string_view> payload) {
+  const auto move = *std::exchange(ctx.s.journal.move, std::nullopt);
+  std::string& out = open_record(ctx, move.op, move.db, move.from);
+  put_deadline_and_hold(ctx, out, move.db, f);
+  size_t size = 0;
+  for (const std::string_view part : payload) size += part.size();
+  put_number(out, size);
+  for (const std::string_view part : payload) out.append(part);
 }
 
 void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h) {

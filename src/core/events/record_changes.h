@@ -57,6 +57,10 @@ void journal_string_part(Context& ctx, DbIndex db, const Keyspace::Found& f, siz
 [[nodiscard]] bool begin_move(Context& ctx, Record op, DbIndex db, const Keyspace::Found& from,
                               DbIndex to_db, std::string_view to);
 void end_move(Context& ctx, const Keyspace::Found& to);
+// The same for a key that gets the value of a payload. The value has `bytes` bytes. The parts of the
+// payload follow each other.
+[[nodiscard]] bool begin_restore(Context& ctx, DbIndex db, std::string_view key, uint64_t bytes);
+void end_restore(Context& ctx, const Keyspace::Found& f, std::span<const std::string_view> payload);
 void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h);
 void journal_erased_holder(Context& ctx, DbIndex db, std::string_view key, std::string_view owner);
 void journal_delay(Context& ctx, DbIndex db, std::string_view key, TimeMs until);

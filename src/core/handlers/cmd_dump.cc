@@ -13,6 +13,7 @@
 #include "core/command/handlers.h"
 #include "core/engine/chunked_requests.h"
 #include "core/events/change_events.h"
+#include "core/events/record_changes.h"
 #include "core/handlers/expire_words.h"
 #include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
@@ -130,21 +131,25 @@ void put_dumped(Request& r, const Key& key, Keyspace::Found& f, DumpedValue& val
   set_fields(r.ctx, {r.c.db, f}, key, pairs, r.c.id);
 }
 
-void put_restored(Request& r, const RestoreOptions& o, const Key& key, DumpedValue& value) {
-  // First, so that an old hold does not survive if the values are equal.
-  Keyspace::Found f = find_live(r.ctx, r.c.db, key);
-  const bool existed = static_cast<bool>(f);
-  if (f) remove_key(r.ctx, {r.c.db, f}, End::kOverwritten);
+void put_restored(Request& r, const RestoreOptions& o, const Key& key, ValueReader& reader) {
   const int64_t ttl_ms = *parse_int(r.arg(2));
   const TimeMs deadline = ttl_ms == 0 ? kNever : deadline_at(r, ttl_ms, o.absolute);
+  const bool is_over = is_due(deadline, r.now());
+  Keyspace::Found f = find_live(r.ctx, r.c.db, key);
+  const bool existed = static_cast<bool>(f);
+  const bool recorded = !is_over && reader.has_clock_of(r.ctx.now) &&
+                        begin_restore(r.ctx, r.c.db, key.bytes, reader.value_bytes());
+  // First, so that an old hold does not survive if the values are equal.
+  if (f) remove_key(r.ctx, {r.c.db, f}, End::kOverwritten);
   r.reply.ok();
-  if (is_due(deadline, r.now())) {
+  if (is_over) {
     if (existed) notify(r.ctx, kNotifyGeneric, "del", r.c.db, key.bytes);
     return;
   }
   f = find_any(r.ctx, r.c.db, key);
-  put_dumped(r, key, f, value);
+  put_dumped(r, key, f, reader.value());
   set_key_deadline(r.ctx, {r.c.db, f}, deadline, r.c.id);
+  if (recorded) end_restore(r.ctx, f, reader.payload());
   notify(r.ctx, kNotifyGeneric, "restore", r.c.db, key.bytes);
 }
 
@@ -168,7 +173,7 @@ void cmd_restore(Request& r) {
   if (reader == nullptr || !read_value(r, reader, begins)) return;
   const Key key = r.keys().key(r.arg(1));
   if (!begins && !may_set(r, o, key)) return;  // another client may have set it meanwhile
-  put_restored(r, o, key, reader->value());
+  put_restored(r, o, key, *reader);
 }
 
 }  // namespace holdfast

@@ -14,7 +14,6 @@ namespace holdfast {
 namespace {
 
 constexpr size_t kVersionBytes = 2;
-constexpr std::string_view kEmptyName("\0", 1);
 
 uint64_t low_first(std::string_view bytes) {
   uint64_t n = 0;

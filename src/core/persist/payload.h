@@ -18,6 +18,8 @@ void seal_payload(std::string& payload);
 // is there.
 std::optional<std::string_view> open_payload(std::string_view payload);
 
+// An empty key in an RDB file.
+inline constexpr std::string_view kEmptyName("\0", 1);
 // What stands before and behind the items of a file that RdbReader reads, without a checksum.
 std::string rdb_head();
 std::string rdb_tail();

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/config.h"
@@ -16,6 +17,7 @@
 #include "core/lock/set_changes.h"
 #include "core/lock/zset_changes.h"
 #include "core/persist/restore_state.h"
+#include "core/persist/value_reader.h"
 #include "core/state/context.h"
 #include "core/state/journal.h"
 #include "core/state/lease_table.h"
@@ -74,6 +76,32 @@ std::string replay_move(Context& ctx, DbIndex db, ByteReader& in, Record op) {
   if (number >= kDatabases) return "no such database";
   if (restore_move(ctx, op, db, key, ctx.s.db_at[number], to, deadline_ms, hold)) return {};
   return wrong(key, "a move of a value that does not exist");
+}
+
+void restore_value(Context& ctx, DbIndex db, std::string_view key, DumpedValue& value, int64_t deadline_ms,
+                   const SavedHold& hold) {
+  if (value.body != nullptr) {
+    return restore_body(ctx, db, key, value.type, std::move(value.body), deadline_ms);
+  }
+  if (value.type == EntryType::kString) {
+    return restore_string(ctx, db, key, value.string.view(), deadline_ms, hold);
+  }
+  std::vector<std::string_view> pairs;
+  for (const auto& [field, text] : value.fields) pairs.insert(pairs.end(), {field, text});
+  restore_hash(ctx, db, key, pairs, deadline_ms);
+}
+
+std::string replay_restore(Context& ctx, DbIndex db, ByteReader& in) {
+  const std::string_view key = in.text();
+  const int64_t deadline_ms = read_deadline(in);
+  const SavedHold hold = read_hold(in);
+  const std::string_view payload = in.text();
+  if (!in.ok()) return {};
+  ValueReader reader(ctx.s, ctx.now, payload);
+  reader.step(UINT64_MAX, SIZE_MAX);
+  if (!reader.error().empty()) return wrong(key, "a payload without a value");
+  restore_value(ctx, db, key, reader.value(), deadline_ms, hold);
+  return {};
 }
 
 std::string replay_hash(Context& ctx, DbIndex db, ByteReader& in) {
@@ -375,6 +403,8 @@ std::string replay_one(Context& ctx, LibraryChanges& libraries, Record op, uint8
     case Record::kMove:
     case Record::kCopy:
       return replay_move(ctx, db, in, op);
+    case Record::kRestore:
+      return replay_restore(ctx, db, in);
     case Record::kHash:
       return replay_hash(ctx, db, in);
     case Record::kLock:

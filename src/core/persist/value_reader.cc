@@ -120,18 +120,24 @@ void DumpedValueSink::end_collection() {
 }
 
 ValueReader::ValueReader(EngineState& s, const Now& now, std::string_view bytes)
-    : s_(s), sink_(s, now), reader_(sink_, false) {
-  // The type stands before the key, whose name is empty.
-  const std::string head = rdb_head().append(bytes.substr(0, 1)).append(1, '\0');
+    : s_(s), ahead_ms_(now.ahead_ms()), sink_(s, now), reader_(sink_, false) {
+  const std::string head = rdb_head();
   const std::string tail = rdb_tail();
+  const std::string_view type = bytes.substr(0, 1);
+  bytes.remove_prefix(type.size());
+  const size_t size = head.size() + type.size() + kEmptyName.size() + bytes.size() + tail.size();
   file_.count_in(&s.memory.buffer_bytes);
-  file_.reserve(head.size() + bytes.size() + tail.size());
-  file_.append(head);
-  file_.append(bytes.substr(std::min<size_t>(bytes.size(), 1)));
-  file_.append(tail);
+  file_.set_limit(size);  // no room for more
+  file_.reserve(size);
+  for (const std::string_view part :
+       {std::string_view(head), type, kEmptyName, bytes, std::string_view(tail)}) {
+    file_.append(part);
+  }
   rest_ = file_.view();
+  type_ = rest_.substr(head.size(), type.size());
+  bytes_ = rest_.substr(head.size() + type.size() + kEmptyName.size(), bytes.size());
   sink_.texts = reader_.text_memory();
-  sink_.good = !bytes.empty();
+  sink_.good = !type.empty();
   for (Buffer* const buffer : {sink_.texts[0], sink_.texts[1], &sink_.value.string}) {
     buffer->count_in(&s.memory.buffer_bytes);
   }

@@ -80,15 +80,24 @@ class ValueReader final : public ChunkState {
   std::string_view error() const { return error_; }
   // After the last step, if there is no error.
   DumpedValue& value() { return sink_.value; }
+  // The memory of the value.
+  uint64_t value_bytes() const { return sink_.body_bytes() + sink_.value.string.size(); }
+  // Whether the payload still has this value: deadlines of fields are those of the wall clock at the begin.
+  bool has_clock_of(const Now& now) const { return now.ahead_ms() == ahead_ms_; }
+  // The payload, in two parts.
+  std::array<std::string_view, 2> payload() const { return {type_, bytes_}; }
 
  private:
   std::string_view verdict() const;
 
   EngineState& s_;
+  int64_t ahead_ms_;
   Buffer file_;  // an RDB file that has the value only
   DumpedValueSink sink_;
   RdbReader reader_;
-  std::string_view rest_;  // of the file
+  std::string_view type_;   // the part of the file before the empty key
+  std::string_view bytes_;  // the part behind it
+  std::string_view rest_;   // what is not read yet
   uint64_t counted_bytes_ = 0;
   std::string_view error_;
 };

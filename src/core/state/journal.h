@@ -34,7 +34,8 @@ struct Journal {
   // written once however often it changes. `changed_at` is the time of the last change.
   absl::btree_set<std::pair<DbIndex, std::string>> large;
   Now changed_at;
-  // The two keys of a move or copy that is under way. One record of it replaces all their records.
+  // The two keys of a move or copy that is under way, or twice the key of a RESTORE. One record of it
+  // replaces all their records.
   struct Move {
     Record op = Record::kMove;
     DbIndex db = 0;
