@@ -114,4 +114,28 @@ TEST_CASE("journal: what a request writes follows the request and its reply, not
   }
 }
 
+TEST_CASE("journal: a new deadline of a value of 129 bytes or more does not write the value") {
+  Engine engine{session_config()};
+  TestClient client{engine};
+  const auto written_by = [&](const Words& words) {
+    CHECK_FALSE(engine.journal_records().empty());  // also writes the large values
+    engine.clear_journal_records();
+    CHECK(client.ask(words).starts_with(':'));
+    return engine.journal_records().size();
+  };
+  engine.keep_journal();
+  for (const size_t size : {129, 512, 4096, 4097, 100000}) {
+    CAPTURE(size);
+    const std::string value(size, 'v');
+    client.must({"SET", "k", value, "PX", "1000"});
+    CHECK(written_by({"PEXPIRE", "k", "2000"}) <= 100);
+    if (size <= 512) CHECK(written_by({"RENEW", "k", value, "3000"}) <= 100);
+    CHECK(written_by({"PERSIST", "k"}) <= 100);
+  }
+  Words grant = {"LEASE", "GRANT", "l", "1000"};
+  for (int i = 0; i < 100; ++i) grant.insert(grant.end(), {"k" + std::to_string(i), std::string(4096, 'v')});
+  client.ask(grant);
+  CHECK(written_by({"LEASE", "RENEW", "l", "2000"}) <= 100 * 100);
+}
+
 }  // namespace holdfast::simulation

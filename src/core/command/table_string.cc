@@ -16,7 +16,8 @@ constexpr Command kStringRows[] = {
      "Decrement the integer value of a key by one.", "key"},
     {"decrby", cmd_decrby, 3, kWrite | kDenyOom | kFast, 1, 1, 1, "string", "1.0.0", "O(1)",
      "Decrement the integer value of a key by the given number.", "key decrement"},
-    {"delex", cmd_delex, -2, kWrite | kRelease | kFast, 1, 1, 1, "string", "8.4.0", "O(1)",
+    {"delex", cmd_delex, -2, kWrite | kRelease | kFast, 1, 1, 1, "string", "8.4.0",
+     "O(1); O(N) with IFDEQ or IFDNE, where N is the length of the string value.",
      "Deletes a key; with a condition only if its string or the digest of it is that one, or another.",
      "key [IFEQ comparison-value | IFNE comparison-value | IFDEQ comparison-digest | IFDNE "
      "comparison-digest]"},
@@ -58,7 +59,8 @@ constexpr Command kStringRows[] = {
      "Set multiple keys to multiple values, only if none of the keys exist.", "key value [key value ...]"},
     {"psetex", cmd_psetex, 4, kWrite | kDenyOom, 1, 1, 1, "string", "2.6.0", "O(1)",
      "Set the value and expiration in milliseconds of a key.", "key milliseconds value"},
-    {"set", cmd_set, -3, kWrite | kDenyOom, 1, 1, 1, "string", "1.0.0", "O(1)",
+    {"set", cmd_set, -3, kWrite | kDenyOom, 1, 1, 1, "string", "1.0.0",
+     "O(1); O(N) with IFDEQ or IFDNE, where N is the length of the string value.",
      "Sets the string value of a key; with NX and an expiry, acquires an exclusive lock.",
      "key value [NX | XX | IFEQ comparison-value | IFNE comparison-value | IFDEQ comparison-digest | IFDNE "
      "comparison-digest] [GET] [EX seconds | PX milliseconds | EXAT "

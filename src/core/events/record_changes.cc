@@ -27,6 +27,9 @@ namespace {
 // A larger record (bytes) is deferred to the end of the loop iteration. A packed hash has up to 64 KiB, and
 // an iteration may change it a hundred times.
 constexpr size_t kLargeRecord = size_t{4} << 10U;
+// A change of the hold of such a value (bytes) writes the value, too: the records of an owner's hold are
+// merged within an iteration.
+constexpr size_t kSmallValue = 128;
 
 void open_record(std::string& out, Record op, DbIndex number) {
   put_u8(out, static_cast<uint8_t>(op));
@@ -350,9 +353,11 @@ void journal_hold(Context& ctx, DbIndex db, const Keyspace::Found& f) {
 
 void journal_string_part(Context& ctx, DbIndex db, const Keyspace::Found& f, size_t size, size_t at,
                          size_t bytes) {
-  // The value itself costs at most twice as much as a part that is half of it, and is written only once.
+  // The value itself costs at most twice as much as a part that is half of it, and is written only once. A
+  // deadline or token is renewed again and again, on many keys.
   const bool mostly = bytes >= record_bytes(*f) / 2;
-  if (mostly || record_bytes(*f) <= kLargeRecord) return journal_key(ctx, db, key_of(*f));
+  const size_t small = bytes == 0 ? kSmallValue : kLargeRecord;
+  if (mostly || record_bytes(*f) <= small) return journal_key(ctx, db, key_of(*f));
   if (!begins_part(ctx, db, key_of(*f))) return;
   std::string& out = open_hold(ctx, Record::kStringPart, db, f);
   put_number(out, size);
