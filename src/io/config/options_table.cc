@@ -287,7 +287,7 @@ std::optional<uint64_t> parse_size(std::string_view text) {
 }
 
 std::optional<uint64_t> parse_integer(const Row& row, std::string_view text) {
-  if (row.kind == Kind::kNumberOrOff && text == "-1") return kOff;
+  if (row.kind == Kind::kNumberOrOff && text == "-1") return kSwitchedOff;
   const std::optional<uint64_t> value = row.kind == Kind::kSize    ? parse_size(text)
                                         : row.kind == Kind::kOctal ? parse_number(text, 8)
                                                                    : parse_number(text, 10);
@@ -426,7 +426,7 @@ std::string shown(const Row& row, const Options& options) {
   if (row.kind == Kind::kEvents) return event_flags_text(*parse_event_flags(options.notify_events));
   if (const auto* member = std::get_if<std::string Options::*>(&row.target)) return options.*(*member);
   const uint64_t value = options.*std::get<uint64_t Options::*>(row.target);
-  if (row.kind == Kind::kNumberOrOff && value == kOff) return "-1";
+  if (row.kind == Kind::kNumberOrOff && value == kSwitchedOff) return "-1";
   return row.kind == Kind::kOctal ? fmt::format("{:o}", value) : std::to_string(value);
 }
 

@@ -28,7 +28,7 @@ enum class Kind {
   kEvents,
   kPercentiles,
   kNumber,
-  kNumberOrOff,  // -1: off, stored as kOff
+  kNumberOrOff,  // -1: off, stored as kSwitchedOff
   kSize,
   kOctal,
   kPort,
@@ -37,7 +37,7 @@ enum class Kind {
 };
 
 // The stored value of an option that is off.
-inline constexpr uint64_t kOff = UINT64_MAX;
+inline constexpr uint64_t kSwitchedOff = UINT64_MAX;
 
 // Whether CONFIG SET may change it.
 enum class When { kStart, kAnyTime };
