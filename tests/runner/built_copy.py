@@ -7,7 +7,8 @@ import subprocess
 # Of build/. Without the flags make would compile everything again.
 BUILT = ("asan", "units", "generated", "commit", "flags", "redis-server")
 
-# The precompiled headers name the folder of the project: make gets this in a copy, and compiles without them.
+# The precompiled headers name the folder of the project. In a copy make gets this, and compiles without
+# them.
 MAKE_ARGUMENTS = ("CLANG_PCH=", "TEST_FLAGS=")
 
 

@@ -133,7 +133,9 @@ TEST_CASE("journal: a new deadline of a value of 129 bytes or more does not writ
     CHECK(written_by({"PERSIST", "k"}) <= 100);
   }
   Words grant = {"LEASE", "GRANT", "l", "1000"};
-  for (int i = 0; i < 100; ++i) grant.insert(grant.end(), {"k" + std::to_string(i), std::string(4096, 'v')});
+  for (int i = 0; i < 100; ++i) {
+    grant.insert(grant.end(), {"k" + std::to_string(i), std::string(4096, 'v')});
+  }
   client.ask(grant);
   CHECK(written_by({"LEASE", "RENEW", "l", "2000"}) <= 100 * 100);
 }
