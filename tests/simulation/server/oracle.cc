@@ -42,7 +42,7 @@ std::string Oracle::loaded(View view, int64_t now_us) {
   for (const auto& [key, token] : std::exchange(largest_now_, {}))
     largest_[key] = std::max(largest_[key], token);
   // Sessions may have ended since. Like other changes, that is not on disk yet.
-  if (fuzzy_ && !history_.empty()) history_.back().view = view;
+  if (fuzzy_ && !history_.empty()) history_.back().view = on_disk(history_.back().view, view);
   const size_t matched = restored_ = last();
   if (history_.empty() || history_.back().view != view) history_.push_back({std::move(view), now_us});
   for (size_t i = synced_ + 1; i < history_.size(); ++i) history_[i].at_us = now_us;
@@ -51,6 +51,17 @@ std::string Oracle::loaded(View view, int64_t now_us) {
   crashed_ = forgotten_ = fuzzy_ = false;
   unseen_.reset();
   return wrong;
+}
+
+// The times are those of the found state. The disk still has the holds of sessions that this start has
+// ended.
+View Oracle::on_disk(const View& before, const View& found) const {
+  View kept = found;
+  if (options_->session_grace_ms > 0) return kept;
+  for (const Record& record : before) {
+    if (record.session && find(found, record) == nullptr) kept.push_back(record);
+  }
+  return kept;
 }
 
 // Finds the state that the server has restored, and forgets the later ones.

@@ -83,6 +83,7 @@ class Oracle {
   bool matches(const View& before, const View& found, int64_t now_ms) const;
   bool begins_delay(const View& before, const Record& delay, int64_t now_ms) const;
   std::string describe_mismatch(const View& found, int64_t now_ms) const;
+  View on_disk(const View& before, const View& found) const;
   std::string compare(const View& found, int64_t now_us);
   std::string find_lost(const View& found, int64_t now_us);
   std::string check_new_holds(const View& view);
