@@ -58,7 +58,10 @@ class RankedScores {
   void for_range(size_t rank, size_t count, bool reverse, F f) const {
     if (count == 0) return;
     Place at = place_of(rank);
-    for (f(item(at)); --count > 0; f(item(at))) reverse ? previous(at) : next(at);
+    for (f(item(at)); --count > 0; f(item(at))) {
+      reverse ? previous(at) : next(at);
+      if (!reverse) fetch_ahead(at);
+    }
   }
 
   // Frees the last page, but not the items' pairs. Returns true if none is left.
@@ -100,6 +103,12 @@ class RankedScores {
   }
   const ScoredPair& item(const Place& at) const {
     return (*pages_[at.page].chunks)[at.chunk].items[at.index];
+  }
+  // The pairs are anywhere in memory.
+  void fetch_ahead(const Place& at) const {
+    constexpr size_t kAhead = 8;
+    const std::vector<ScoredPair>& items = (*pages_[at.page].chunks)[at.chunk].items;
+    if (at.index + kAhead < items.size()) __builtin_prefetch(items[at.index + kAhead].pair);
   }
   size_t rank_of(const Place& at) const;
   Place place_of(size_t rank) const;
