@@ -124,8 +124,11 @@ class Cluster:
             found[pod.name] = (listed[0]["owner"], listed[0]["token"]) if listed else None
         return found
 
-    def owners(self, key):
-        return {hold and hold[0] for hold in self.holds(key).values()}
+    def is_held_everywhere(self, key, token):
+        """Whether one owner has the lock on all servers, with this token or a larger one."""
+        holds = self.holds(key).values()
+        return None not in holds and len({owner for owner, _ in holds}) == 1 and min(
+            held for _, held in holds) >= token
 
     def close(self):
         for job in self.jobs:
@@ -287,7 +290,7 @@ def a_rolling_restart_does_not_lose_a_lock(folder):
             holder.check()
             # While the holder has lost its lock on a pod, the waiter may have it there for a moment. Then
             # the pod gives the holder a larger token.
-            until(lambda: len(made.owners(holder.key)) == 1 and None not in made.owners(holder.key))
+            until(lambda: made.is_held_everywhere(holder.key, holder.token))
         equal(waiter.poll(), None)
         waiter.kill()
         holder.end()

@@ -1,6 +1,5 @@
 // A text that LZF has packed, as Redis compresses strings. It is unpacked in steps, as a megabyte may
-// become
-// 88. Input is not trusted: damaged bytes give an error, never a read or write beyond the text.
+// become 88. Input is not trusted: damaged bytes give an error, never a read or write beyond the text.
 #pragma once
 
 #include <cstddef>

@@ -27,9 +27,11 @@ namespace {
 // A larger record (bytes) is deferred to the end of the loop iteration. A packed hash has up to 64 KiB, and
 // an iteration may change it a hundred times.
 constexpr size_t kLargeRecord = size_t{4} << 10U;
-// A change of the hold of such a value (bytes) writes the value, too: the records of an owner's hold are
-// merged within an iteration.
+// A new deadline or token of a string up to this size (bytes) writes the string, too. So several changes in
+// an iteration need one record.
 constexpr size_t kSmallValue = 128;
+// Beyond so many bytes of records in an iteration the values are written instead of further parts.
+constexpr size_t kManyBytes = size_t{64} << 20U;
 
 void open_record(std::string& out, Record op, DbIndex number) {
   put_u8(out, static_cast<uint8_t>(op));
@@ -187,7 +189,6 @@ void defer(Context& ctx, DbIndex db, std::string_view key) {
 
 // Whether the records of parts in this iteration are so many bytes that the values are written instead: a
 // script may append to a value and delete it very often.
-constexpr size_t kManyBytes = size_t{64} << 20U;
 bool has_many_parts(Context& ctx, DbIndex db, std::string_view key) {
   const size_t bytes = ctx.s.journal.out.size();
   if (bytes <= kManyBytes) return false;
