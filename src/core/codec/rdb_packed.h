@@ -17,7 +17,7 @@ class DecimalTexts {
 
  private:
   static constexpr size_t kTexts = 3;
-  char bytes_[kTexts][20];  // as many as the longest has
+  char bytes_[kTexts][20] = {};  // as many as the longest has
   size_t next_ = 0;
 };
 
