@@ -46,7 +46,7 @@ Result<Done> JournalWriter::resume(uint64_t number, uint64_t next_sequence) {
 }
 
 Result<Done> JournalWriter::begin(uint64_t number) {
-  if (!unwritten_.empty() && !left_folder_) return Failure{failure_};
+  if (!unwritten_.empty() && !lacks_base()) return Failure{failure_};
   // A crash of the machine can lose the name of a journal that was never synced. It must not lose that of
   // this journal and keep that of the next one.
   if (named_ < generation_ && !left_folder_) {
@@ -60,7 +60,7 @@ Result<Done> JournalWriter::begin(uint64_t number) {
   if (!file) return Failure{file.error()};
   std::string head;
   // Frames that are dropped leave no gap in the sequence: a start would look for them.
-  const uint64_t first = next_sequence_ - (left_folder_ ? unwritten_frames_ : 0);
+  const uint64_t first = next_sequence_ - (lacks_base() ? unwritten_frames_ : 0);
   append_journal_head(head, number, first);
   if (const int error = write_all(**file, head); error != 0) {
     // The snapshot may need a file of this name, although a crash cut off its head.
@@ -68,11 +68,12 @@ Result<Done> JournalWriter::begin(uint64_t number) {
     if (is_new) static_cast<void>(files_.remove(name));
     return Failure{fmt::format("{} cannot be written: {}", name, std::strerror(error))};
   }
-  if (std::exchange(left_folder_, false)) {
+  if (lacks_base()) {
     written_ += unwritten_.size();
     unwritten_.clear();
     unwritten_frames_ = 0;
     next_sequence_ = first;
+    left_folder_ = false;
     awaits_snapshot_ = true;
   } else if (file_ != nullptr && !failed_) {
     earlier_.push_back({generation_, std::move(file_)});
@@ -111,7 +112,7 @@ void JournalWriter::give_up(size_t frame) {
 
 bool JournalWriter::retry() {
   if (unwritten_.empty()) return true;
-  if (left_folder_) return false;
+  if (lacks_base()) return false;
   if (const int error = write_all(*file_, unwritten_); error != 0) {
     fail("writing", error);
     // Bytes after a partial frame could never be read.
@@ -193,10 +194,11 @@ void JournalWriter::forget_before(uint64_t generation) {
   if (!recovered || failed_ >= generation) return;
   failed_.reset();
   failure_.clear();
+  retry();
 }
 
 bool JournalWriter::sync_now() {
-  if (!retry() || left_folder_ || awaits_snapshot_) return false;
+  if (!retry() || lacks_base()) return false;
   if (syncing_) {
     run(*sync_);
     note_errors(*sync_);

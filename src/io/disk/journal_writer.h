@@ -55,7 +55,7 @@ class JournalWriter {
   void leave_folder();
 
   // A snapshot contains all data of the journals with an earlier generation. Errors of those journals no
-  // longer matter.
+  // longer matter. Writes the frames that waited for that snapshot.
   void forget_before(uint64_t generation);
 
   uint64_t number() const { return number_; }
@@ -67,9 +67,7 @@ class JournalWriter {
   // The end of the frames so far, those not yet written included: see is_written(). Grows only.
   uint64_t position() const { return written_ + unwritten_.size(); }
   // Whether everything up to a position is written (synced), or a snapshot has its data.
-  bool is_written(uint64_t position) const {
-    return position <= written_ && !left_folder_ && !awaits_snapshot_;
-  }
+  bool is_written(uint64_t position) const { return position <= written_ && !lacks_base(); }
   bool is_synced(uint64_t position) const { return is_written(position) && position <= synced_; }
   // The number of the sync that covers a position: the last one begun, or else the one after it.
   uint64_t sync_for(uint64_t position) const { return syncs_ + (position <= syncing_to_ ? 0 : 1); }
@@ -98,6 +96,9 @@ class JournalWriter {
   };
   static constexpr size_t kKeptBytes = size_t{1} << 20U;  // of unwritten_ while it is empty
 
+  // The frames of the present journal follow frames that only an unfinished snapshot has. So they are not
+  // written before it is complete: without it, a start would apply them to an older state.
+  bool lacks_base() const { return left_folder_ || awaits_snapshot_; }
   void fail(std::string_view what, int error);
   void give_up(size_t frame);
   std::shared_ptr<Sync> make_sync();
