@@ -2,6 +2,8 @@
 #include "holdfast/client.h"
 
 #include <array>
+#include <cstdio>
+#include <exception>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -103,7 +105,12 @@ Client::~Client() {
     static_cast<void>(new (std::nothrow) std::shared_ptr<ClientCore>(core_));
     return;
   }
-  core_->close();
+  try {
+    core_->close();
+  } catch (const std::logic_error& fault) {  // a callback destroys its client, which would wait for itself
+    std::fprintf(stderr, "holdfast: %s\n", fault.what());
+    std::terminate();
+  }
 }
 
 void Client::lock_async(const std::string& key, std::optional<milliseconds> wait,
