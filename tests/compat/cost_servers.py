@@ -175,8 +175,10 @@ class CostServer:
         self.measured = Connection(self.server.address)
 
     def is_idle_since(self, cpu_s):
-        state = (self.process / "stat").read_text(encoding="ascii").rpartition(") ")[2][0]
-        return state == "S" and self.cpu_s() - cpu_s < IDLE_CPU_S
+        """Whether no thread has work: Redis frees a large value in another one, which a busy machine lets wait."""
+        states = [(task / "stat").read_text(encoding="ascii").rpartition(") ")[2][0]
+                  for task in (self.process / "task").iterdir()]
+        return set(states) <= {"S", "I"} and self.cpu_s() - cpu_s < IDLE_CPU_S
 
     def answer(self, words):
         """The beginning of the reply to a request, on the connection of those that are measured."""
