@@ -175,7 +175,7 @@ class CostServer:
         self.measured = Connection(self.server.address)
 
     def is_idle_since(self, cpu_s):
-        """Whether no thread has work: Redis frees a large value in another one, which a busy machine lets wait."""
+        """Whether no thread has work: Redis frees a large value in another one, maybe later."""
         states = [(task / "stat").read_text(encoding="ascii").rpartition(") ")[2][0]
                   for task in (self.process / "task").iterdir()]
         return set(states) <= {"S", "I"} and self.cpu_s() - cpu_s < IDLE_CPU_S
