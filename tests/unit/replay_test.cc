@@ -62,6 +62,7 @@ std::vector<Sample> samples() {
       {Record::kPutHolder, {lock}, {"LOCK", "k", "bob", "0", "SHARED"}},
       {Record::kPutHolder, {lock}, {"LOCK", "k", "bob", "0", "SHARED", "NOTE", "why"}},
       {Record::kPutHolder, {lock}, {"FENCE", "k", "alice", "500000"}},
+      {Record::kPutHolder, {lock, {"LOCK", "k", "bob", "0", "SHARED"}}, {"RENEW", "k", "bob", "500"}},
       {Record::kEraseHolder, {lock, {"LOCK", "k", "bob", "0", "SHARED"}}, {"UNLOCK", "k", "bob"}},
       {Record::kDelay, {{"LOCK", "k", "alice", "5000", "DELAY", "70"}}, {"LOCKS", "BREAK", "k"}},
       {Record::kFlush, {{"SET", "k", "v"}}, {"FLUSHDB"}},
