@@ -69,6 +69,7 @@ TEST_CASE("transport: a request beyond the limit of unanswered requests is lost 
   const Address address{"127.0.0.1", server.port()};
   std::unique_ptr<client::Pipeline> pipeline;
   rig.run([&] { pipeline = std::make_unique<client::Pipeline>(rig.loop(), address); });
+  const std::shared_ptr<void> end(nullptr, [&](void*) { rig.run([&] { pipeline.reset(); }); });
   const auto add = [&] {
     pipeline->ask_patiently({"INCR", "n"}, [&](const Value& value) { inbox.put(value); });
   };
@@ -86,7 +87,6 @@ TEST_CASE("transport: a request beyond the limit of unanswered requests is lost 
     REQUIRE(inbox.take().integer == static_cast<int64_t>(i + 1));
   rig.run(add);
   CHECK(inbox.take().integer == static_cast<int64_t>(client::kMaxUnanswered + 2));
-  rig.run([&] { pipeline.reset(); });
 }
 
 TEST_CASE("transport: a reply that comes too late is not used for the next request") {
