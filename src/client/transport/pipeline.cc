@@ -134,16 +134,18 @@ bool Pipeline::is_silent(TimeMs now) const {
          is_due(heard_ + kSilence, now);
 }
 
-// Sets the timer to the next deadline. O(1) while an alarm is set; otherwise O(n) for n requests under way.
+// Sets the timer to the next deadline. O(1) while an alarm is set, or if no request has a deadline;
+// otherwise O(n) for n requests under way.
 void Pipeline::arm() {
   TimeMs at = losses_.empty() ? kNever : Loop::now();
   if (requests_.size() > patient_ && connection_ && connection_->is_open())
     at = std::min(at, heard_ + kSilence);
-  if (alarm_ == kNever) {
+  const bool any_deadline = requests_.size() > patient_;
+  if (any_deadline && alarm_ == kNever) {
     for (const Request& request : requests_) {
       if (request.done) at = std::min(at, request.deadline);
     }
-  } else if (!requests_.empty()) {
+  } else if (any_deadline) {
     at = std::min(at, requests_.back().deadline);
   }
   if (at >= alarm_) return;
