@@ -138,9 +138,8 @@ bool Pipeline::is_silent(TimeMs now) const {
 // otherwise O(n) for n requests under way.
 void Pipeline::arm() {
   TimeMs at = losses_.empty() ? kNever : Loop::now();
-  if (requests_.size() > patient_ && connection_ && connection_->is_open())
-    at = std::min(at, heard_ + kSilence);
   const bool any_deadline = requests_.size() > patient_;
+  if (any_deadline && connection_ && connection_->is_open()) at = std::min(at, heard_ + kSilence);
   if (any_deadline && alarm_ == kNever) {
     for (const Request& request : requests_) {
       if (request.done) at = std::min(at, request.deadline);
