@@ -338,7 +338,8 @@ void World::record(size_t index, const Event& event, const Reply& reply) {
   Proof& proof = (queued ? session.queued_proofs : session.proofs)[index];
   const bool locked = event.argv[0] == "LOCK" && reply.kind == Reply::Kind::kGrant;
   const bool renewed = event.argv[0] == "RENEW" && reply.kind == Reply::Kind::kInteger && reply.number == 1;
-  if (locked || renewed) {
+  // Before its LOCK has arrived, the hold is that of its wait, which ends with the connection of the wait.
+  if (locked || (renewed && proof.given_us != 0)) {
     const Server& server = servers_[index];
     proof.holds_ms = server.clock.at(now_us_) + std::stoll(event.argv[3]);
     proof.refuses_ms = proof.holds_ms;

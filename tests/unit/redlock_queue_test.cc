@@ -279,4 +279,28 @@ TEST_CASE("redlock queue: cancelling leaves the queue") {
   CHECK(s.outcome() == Outcome::kCancelled);
 }
 
+TEST_CASE("redlock queue: a SESSION hold that no LOCK has taken over does not count, and gets LOCK") {
+  Waiting s;
+  s.lead();
+  s.sent();
+  s.grant(1, 700);
+  s.grant(2, 700);
+  REQUIRE(s.held());
+  s.lock.renew(TimeMs{s.now}, {10000});
+  s.sent();
+  s.number(1, 1);
+  s.number(0, 1);  // the server ends this hold with the connection of the wait
+  CHECK_FALSE(s.lock.renewal());
+  CHECK(s.sent() == "0:LOCK k B 10000 TOKEN 700");
+  s.grant(0, 700);
+  REQUIRE(s.lock.renewal());
+  CHECK(s.lock.renewal()->ok());
+  s.lock.renew(TimeMs{s.now}, {10000});
+  s.sent();
+  s.number(1, 1);
+  s.number(0, 1);  // now it is a hold as others
+  REQUIRE(s.lock.renewal());
+  CHECK(s.lock.renewal()->ok());
+}
+
 }  // namespace holdfast::client

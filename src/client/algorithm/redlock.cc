@@ -425,7 +425,7 @@ void Redlock::check_invariants() const {
   if (state_ == State::kHeld) {
     assert(owner_.size() == 32 && token_ > 0 && token_ <= seen_);
     assert(count(&ServerState::lock, Vote::kYes) >= config_.quorum);
-    for (const ServerState& s : servers_) assert(s.without || !s.to_heal);
+    for (const ServerState& s : servers_) assert(s.without || s.round == Vote::kPending || !s.to_heal);
   }
   if (state_ == State::kFencing) assert(fence_ > 0 && fence_ <= seen_);
 }

@@ -279,6 +279,7 @@ class Redlock {
   void answer_renew(const Request& request, const Reply& reply);
   void answer_heal(const Request& request, const Reply& reply, TimeMs now);
   bool may_be_shortened(size_t server) const;
+  bool may_be_session(size_t server) const;
   Vote note(const Request& request, const Reply& reply);
   void judge(TimeMs now);
   void do_due(TimeMs now);

@@ -116,8 +116,10 @@ void Redlock::answer_renew(const Request& request, const Reply& reply) {
   ServerState& server = servers_[request.server];
   server.round = note(request, reply);
   if (server.round == Vote::kYes && may_be_shortened(request.server)) server.round = Vote::kLost;
-  if (server.round != Vote::kNo) return;
-  server.without = true;
+  const bool may_end = server.round == Vote::kYes && may_be_session(request.server);
+  if (may_end && !heals_) server.round = Vote::kLost;
+  if (server.round != Vote::kNo && !may_end) return;
+  server.without = !may_end;
   server.to_heal = heals_;
   if (heals_) server.round = Vote::kPending;
 }
@@ -135,6 +137,7 @@ void Redlock::answer_heal(const Request& request, const Reply& reply, TimeMs now
   server.round = note(request, reply);
   if (server.round == Vote::kYes) {
     server.token = std::max(server.token, static_cast<uint64_t>(reply.number));
+    server.lock = Vote::kYes;
     if (may_be_shortened(request.server)) server.round = Vote::kLost;
   } else if (reply.kind == Reply::Kind::kError && reply.text.starts_with("RECOVERING")) {
     server.round = Vote::kLost;  // as no answer: it grants the lock to no other client either
@@ -148,6 +151,12 @@ bool Redlock::may_be_shortened(size_t server) const {
     return r.makes_hold() && r.server == server && r.owner == owner_ && r.id < round_from_ &&
            r.ttl < renew_ttl_;
   });
+}
+
+// Whether the hold there may still be the SESSION hold of the wait, as no LOCK has taken it over yet: the
+// server ends it with the connection of the wait.
+bool Redlock::may_be_session(size_t server) const {
+  return server == wait_server_ && owner_ == wait_owner_ && servers_[server].lock != Vote::kYes;
 }
 
 }  // namespace holdfast::client
