@@ -271,7 +271,10 @@ Model::Reply Model::wait(Caller& caller, const KeyId& id, Request request) {
     return caller.error(
         "DEADLOCK deadlock detected: the owner would wait for itself; release its locks and retry");
   }
-  if (again) empty_places_.erase(empty);
+  if (again) {
+    empty_places_.erase(empty);
+    touch(id);  // it may be the first one, and be admitted
+  }
   if (request.async) return caller.frame().simple("QUEUED");
   caller.client.blocked = true;
   return std::nullopt;

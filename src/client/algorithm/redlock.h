@@ -207,7 +207,7 @@ class Redlock {
     Vote lock = Vote::kNone;   // answer to this attempt's LOCK; not kYes after FENCE found no hold
     Vote round = Vote::kNone;  // answer in the present round of FENCE, RENEW or UNLOCK
     bool without = false;      // the server answered the present round of RENEW that it has no hold
-    bool to_heal = false;      // such a server gets LOCK as soon as the rules allow it
+    bool to_heal = false;      // the server gets LOCK as soon as the rules allow it
     bool free = false;         // it answered the kJoin that it has no holder
     bool left = false;         // it granted without a quorum: this owner sends it no LOCK again
     uint64_t token = 0;        // the largest token that it is known to have given this hold

@@ -1,6 +1,7 @@
 // Renewals of a hold. A round sends RENEW to every server of the key. A server without the hold gets LOCK
 // in the same round, which heals it: same owner, mode and TTL, `TOKEN t`, no WAIT. A server that refuses
-// this LOCK is left out until the next round.
+// this LOCK is left out until the next round. A server whose hold may still be the SESSION hold of the wait
+// gets LOCK, too: that hold ends with the connection of the wait.
 //
 // A round is confirmed by a quorum of answers of that round, 1 to RENEW or a grant to LOCK, within the
 // validity. The hold is lost as soon as so many servers of a round are without it that they can grant the
@@ -116,10 +117,12 @@ void Redlock::answer_renew(const Request& request, const Reply& reply) {
   ServerState& server = servers_[request.server];
   server.round = note(request, reply);
   if (server.round == Vote::kYes && may_be_shortened(request.server)) server.round = Vote::kLost;
-  const bool may_end = server.round == Vote::kYes && may_be_session(request.server);
-  if (may_end && !heals_) server.round = Vote::kLost;
-  if (server.round != Vote::kNo && !may_end) return;
-  server.without = !may_end;
+  if (server.round == Vote::kYes && may_be_session(request.server)) {  // the grant of a LOCK counts instead
+    server.to_heal = heals_;
+    server.round = heals_ ? Vote::kPending : Vote::kLost;
+  }
+  if (server.round != Vote::kNo) return;
+  server.without = true;
   server.to_heal = heals_;
   if (heals_) server.round = Vote::kPending;
 }

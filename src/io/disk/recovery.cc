@@ -272,6 +272,9 @@ Result<bool> Recovery::close_journal() {
     misses_named_ = at_ == 0 && restore_ != nullptr && restore_->journal_follows();
     journals_.pop_back();  // it has no head: a new journal of this number begins
     journal_ = at_ == 0 ? 0 : journals_[at_ - 1];
+    // The records go on in the journal before it. If the process ends within a write there, the next start
+    // must find no journal behind the incomplete record.
+    if (at_ > 0) static_cast<void>(files_.remove(name));
     return true;
   }
   journal_ = journals_[at_];

@@ -25,7 +25,7 @@ const Record* find(const View& view, const Record& record) {
 
 void Oracle::begin(const Options& options, int64_t now_us) {
   options_ = &options;
-  fuzzy_ = fuzzy_ || (wall_set_ && trouble_);  // a disk that fails may lack the clock of this boot
+  note_clock();
   loaded_ = no_save_ = unsynced_name_ = false;
   const int64_t end_ms = now_us / kMsUs + static_cast<int64_t>(options.recovery_wait_ms);
   wait_end_ms_ = std::min(wait_end_ms_.value_or(end_ms), end_ms);

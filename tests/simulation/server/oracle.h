@@ -77,6 +77,8 @@ class Oracle {
   };
   size_t last() const { return history_.empty() ? 0 : history_.size() - 1; }
   size_t synced_by_time(int64_t now_us, int64_t sync_us) const;
+  // A disk that fails may lack the clock of this boot, also after a clean stop that has all data.
+  void note_clock() { fuzzy_ = fuzzy_ || (wall_set_ && trouble_); }
   void allow_after_stop();
   void allow_after_crash();
   bool may_lose(End end) const;

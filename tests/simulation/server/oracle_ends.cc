@@ -28,6 +28,7 @@ std::string Oracle::ended(End end, int64_t now_us, int64_t sync_us) {
     if (loaded_) allow_after_stop();
     if (loaded_ && end == End::kStopped && !may_lose(end)) {
       lowest_ = highest_ = synced_ = last();
+      note_clock();
       trouble_ = false;
     }
     if (end == End::kCrashed) allow_after_crash();
