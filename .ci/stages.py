@@ -16,7 +16,8 @@ import threading
 import time
 
 MOST_CPU_MINUTES = 40
-PACKAGES_CPU_MINUTES = 30  # more, if the change touches the packages
+PACKAGES_CPU_MINUTES = 30  # more, if a suite needs the packages
+PACKAGES = "packages-for-tests"  # the target of make that builds them
 MOST_WALL_MINUTES = 60
 STOP_GRACE_S = 20  # the runner of tests ends its suites within it
 ON_BASE = re.compile(r"== on the base: ([\d.]+) minutes of CPU\n?")
@@ -53,15 +54,21 @@ def cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def needs_of(*options: str) -> list[str]:
+    """The targets of make that the suites of such a run need."""
+    return subprocess.run([*RUNNER, *options, "--needs"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+
+
 def stages() -> list[Stage]:
-    """The packages are a stage only if the change touches what they consist of. Then most suites of the slices
-    run anyhow, and there is no slice."""
-    needs = subprocess.run([*RUNNER, "--needs"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    """The packages are a stage if the change touches what they consist of, or if the slice needs them. In the
+    first case most suites of the slices run anyhow, and there is no slice."""
+    changed = needs_of()
+    packages = changed or [target for target in needs_of("--slice") if target == PACKAGES]
     return [Stage("lint", ["make", "lint"]),
-            *([Stage("packages", ["make", *needs])] if needs else []),
+            *([Stage("packages", ["make", *packages])] if packages else []),
             Stage("build", ["make", "test-build"]),
             Stage("test", ["make", "test"], ends=False),
-            *([] if needs else [Stage("slice", [*RUNNER, "--slice"], ends=False)])]
+            *([] if changed else [Stage("slice", [*RUNNER, "--slice"], ends=False)])]
 
 
 def stop(process: subprocess.Popen) -> None:

@@ -267,4 +267,18 @@ TEST_CASE("replay: libraries that FUNCTION RESTORE added, or put in place of all
   check_restored_libraries("APPEND");
 }
 
+TEST_CASE("replay: lock-delays are saved in the order of the databases as clients number them") {
+  Engine engine(session_config());
+  TestClient c(engine);
+  c.must({"LOCK", "a", "alice", "0", "DELAY", "5000"});
+  c.must({"LOCKS", "BREAK", "a"});
+  c.must({"SELECT", "2"});
+  c.must({"LOCK", "b", "alice", "0", "DELAY", "5000"});
+  c.must({"LOCKS", "BREAK", "b"});
+  c.must({"SWAPDB", "0", "2"});
+  Engine again(session_config());
+  load(again, snapshot_of(engine));
+  CHECK(state_text(again, session_time(0)) == state_text(engine, session_time(0)));
+}
+
 }  // namespace holdfast

@@ -292,9 +292,11 @@ void Redlock::answer(const Request& request, const Reply& reply, TimeMs now) {
   }
 }
 
-// An owner may have two LOCKs at a server: one without an answer does not undo the grant of the other.
+// An owner may have two LOCKs at a server: one without an answer does not undo the grant of the other. Once
+// the lock is held, no answer does: only a renewal shows that a server is without the hold.
 bool Redlock::keeps_grant(const Request& request, const Reply& reply) const {
-  return reply.kind == Reply::Kind::kLost && servers_[request.server].lock == Vote::kYes;
+  if (servers_[request.server].lock != Vote::kYes || reply.kind == Reply::Kind::kGrant) return false;
+  return reply.kind == Reply::Kind::kLost || state_ == State::kHeld;
 }
 
 void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now) {
@@ -371,6 +373,7 @@ void Redlock::answer_fence(const Request& request, const Reply& reply) {
     return;
   }
   server.report.token = server.token;
+  server.lock = Vote::kYes;  // a repeated LOCK may have no answer yet
   seen_ = std::max(seen_, server.token);
   // A larger token: the hold is younger than the known grant.
   if (server.token != fence_) server.round = Vote::kNo;

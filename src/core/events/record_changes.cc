@@ -488,7 +488,9 @@ std::string side_records(const EngineState& s, const Now& now) {
   s.queues.for_each([&](const WaitQueue& q) {
     if (q.delayed(now.mono)) delayed.push_back(&q);
   });
-  std::ranges::sort(delayed, {}, [](const WaitQueue* q) { return std::pair(q->db, q->key_bytes); });
+  std::ranges::sort(delayed, {}, [&](const WaitQueue* q) {
+    return std::pair(s.db_name[q->db], std::string_view(q->key_bytes));
+  });
   for (const WaitQueue* q : delayed) write_delay(out, s.db_name[q->db], q->key_bytes, q->delay_until, now);
   return out;
 }

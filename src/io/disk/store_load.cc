@@ -60,8 +60,9 @@ Result<Done> Store::finish_load() {
   if (emptied) lossless_ = false;
   if (emptied || (!lossless_ && !found_)) horizon = bounded(Horizon::never(), now);
   if (Result<Done> whole = check_end(horizon); !whole) return whole;
+  // The check may have waited for the disk: the grace of sessions counts from now on.
   engine_->keep_journal();  // first, because the ends of SESSION holds are changes, too
-  engine_->finish_loading(now);
+  engine_->finish_loading(read_clock_());
   next_journal_ = recovery_->next_journal();
   if (journals()) {
     open_journal();

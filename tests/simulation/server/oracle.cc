@@ -42,12 +42,16 @@ std::string Oracle::loaded(View view, int64_t now_us) {
   for (const auto& [key, token] : std::exchange(largest_now_, {}))
     largest_[key] = std::max(largest_[key], token);
   // Sessions may have ended since. Like other changes, that is not on disk yet.
-  if (fuzzy_ && !history_.empty()) history_.back().view = on_disk(history_.back().view, view);
+  if (fuzzy_) {
+    for (size_t i = restored_from_; i < history_.size(); ++i)
+      history_[i].view = on_disk(history_[i].view, view);
+  }
   const size_t matched = restored_ = last();
   if (history_.empty() || history_.back().view != view) history_.push_back({std::move(view), now_us});
   for (size_t i = synced_ + 1; i < history_.size(); ++i) history_[i].at_us = now_us;
   written_ = answered_ = placed_ = pending_ = matched;
   if (crashed_ || forgotten_) synced_ = matched;
+  unknown_sessions_ = (unknown_sessions_ || forgotten_) && options_->session_grace_ms == 0;
   crashed_ = forgotten_ = fuzzy_ = false;
   unseen_.reset();
   return wrong;
@@ -105,7 +109,8 @@ bool Oracle::matches(const View& before, const View& found, int64_t now_ms) cons
     if (same == nullptr || (!fuzzy_ && !is_same_time(same->deadline_ms, record.deadline_ms))) return false;
   }
   return std::ranges::all_of(found, [&](const Record& r) {
-    return !counts(r) || (fuzzy_ && r.deadline_ms >= 0) || find(before, r) != nullptr;
+    const bool unknown = (fuzzy_ && r.deadline_ms >= 0) || (unknown_sessions_ && r.session);
+    return !counts(r) || unknown || find(before, r) != nullptr;
   });
 }
 

@@ -102,6 +102,8 @@ class Oracle {
   bool fuzzy_ = false;     // times of an earlier boot are off by an unknown amount
   bool crashed_ = false;   // since the last state was loaded
   bool forgotten_ = true;
+  // The state of the disk was not known when a start ended all holds of sessions: some may still be there.
+  bool unknown_sessions_ = false;
   bool may_wait_ = false;  // something may have been lost since the server last worked without a wait
   std::optional<int64_t> wait_end_ms_;  // of the recovery wait that began with the first start since
 

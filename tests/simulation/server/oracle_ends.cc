@@ -104,10 +104,18 @@ void Oracle::keep_promised_holds(End end) {
   if (may_lose(end)) may_lose_promised();
 }
 
-// Without a recovery wait the server does not write down until when lost holds last.
+// Without a recovery wait the server does not write down until when lost holds last. On a disk that fails
+// it cannot do that for the holds that it has restored; a reply about a hold waits for it.
 void Oracle::may_lose_promised() {
   promised_all_ = false;
-  if (!has_horizon_) promised_.clear();
+  if (!has_horizon_) return promised_.clear();
+  if (!trouble_ || history_.empty()) return;
+  const View& restored = history_[std::min(restored_, last())].view;
+  std::erase_if(promised_, [&](const Record& hold) {
+    return std::ranges::any_of(restored, [&](const Record& r) {
+      return r.owner == hold.owner && r.token == hold.token && r.deadline_ms == hold.deadline_ms;
+    });
+  });
 }
 
 }  // namespace holdfast::simulation

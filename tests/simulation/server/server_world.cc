@@ -120,7 +120,7 @@ LoopEvents ServerWorld::loop_events() {
 void ServerWorld::watch_disk() {
   DiskEvents events;
   events.before = [this](DiskWork work, const std::string& name) {
-    if (work == DiskWork::kCreate && name.starts_with("journal.")) note_restored();
+    note_restored();
     const bool snapshot = name == "dump.rdb.gz.tmp" || name == "dump.rdb.tmp";
     if (work == DiskWork::kWrite && name.starts_with("journal.")) observe_written();
     if (work != DiskWork::kCreate || !snapshot || !oracle_.is_loaded()) return;
@@ -134,9 +134,11 @@ void ServerWorld::watch_disk() {
   disk_.watch(std::move(events));
 }
 
-// The journal is opened at the end of a start, before requests that came meanwhile change the state.
+// A start that has read its files may still wait for the disk. Meanwhile a hold may end, and requests may
+// come that change the state.
 void ServerWorld::note_restored() {
-  if (oracle_.is_loaded() || process_ == nullptr || process_->engine() == nullptr) return;
+  if (restored_ || oracle_.is_loaded() || process_ == nullptr || process_->engine() == nullptr) return;
+  if (!process_->engine()->state().journal.on) return;  // it still reads
   restored_ = view_of(*process_->engine(), Machine::get().true_time());
 }
 
