@@ -88,10 +88,10 @@ void time_locks(const Options& options) {
     const auto began = Clock::now();
     pings.once();
     const auto between = Clock::now();
-    Acquired acquired = client.try_lock("lock:" + std::to_string(n % 1000));
+    Result<Hold> acquired = client.try_lock("lock:" + std::to_string(n % 1000));
     const auto done = Clock::now();
-    if (!acquired.result) fail(acquired.result.message);
-    if (!acquired.hold.unlock()) fail("a lock was lost");
+    if (!acquired) fail(acquired.message);
+    if (!acquired->unlock()) fail("a lock was lost");
     if (n < 100) continue;  // these include the connection setup
     pinged.record(ns_of(between - began));
     locked.record(ns_of(done - between));
@@ -113,9 +113,10 @@ void time_pairs(const Options& options) {
   for (size_t i = 0; i < options.clients; ++i) {
     threads.emplace_back([&, i] {
       for (uint64_t n = 0; !stop; ++n) {
-        Acquired acquired = client.try_lock("lock:" + std::to_string(i) + ":" + std::to_string(n % 1000));
-        if (!acquired.result) fail(acquired.result.message);
-        if (!acquired.hold.unlock()) fail("a lock was lost");
+        Result<Hold> acquired =
+            client.try_lock("lock:" + std::to_string(i) + ":" + std::to_string(n % 1000));
+        if (!acquired) fail(acquired.message);
+        if (!acquired->unlock()) fail("a lock was lost");
         ++pairs;
       }
     });
@@ -141,24 +142,24 @@ class Contender {
   void work(const std::atomic<bool>& stop) {
     Client client(options_.servers);
     while (!stop) {
-      Acquired acquired = options_.polls ? poll(client, stop) : client.lock_for("wanted", 60s);
-      if (!acquired.result && stop) return;
-      if (!acquired.result) fail(acquired.result.message);
+      Result<Hold> acquired = options_.polls ? poll(client, stop) : client.lock_for("wanted", 60s);
+      if (!acquired && stop) return;
+      if (!acquired) fail(acquired.message);
       if (++holders_ != 1) fail("two clients hold the lock at the same time");
       ++grants_;
       if (options_.hold_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(options_.hold_us));
       --holders_;
-      if (!acquired.hold.unlock()) fail("a lock was lost");
+      if (!acquired->unlock()) fail("a lock was lost");
     }
   }
   uint64_t grants() const { return grants_; }
 
  private:
   // Retries like the Redlock libraries.
-  Acquired poll(Client& client, const std::atomic<bool>& stop) {
+  Result<Hold> poll(Client& client, const std::atomic<bool>& stop) {
     while (true) {
-      Acquired acquired = client.try_lock("wanted");
-      if (acquired.result || stop) return acquired;
+      Result<Hold> acquired = client.try_lock("wanted");
+      if (acquired || stop) return acquired;
       std::this_thread::sleep_for(std::chrono::microseconds(pause_(random_)));
     }
   }

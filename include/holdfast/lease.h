@@ -2,9 +2,10 @@
 // keys, for a limited time. Then confirm() makes the documents permanent, or cancel() removes them.
 //
 //   holdfast::Leases leases(client);
-//   holdfast::Lease lease = leases.lease({{"seat/12", "alice"}, {"seat/13", "alice"}});
-//   pay();
-//   lease.confirm();  // otherwise both seats are free again, at the latest when the time is over
+//   if (auto lease = leases.lease({{"seat/12", "alice"}, {"seat/13", "alice"}})) {
+//     pay();
+//     if (!lease->confirm()) refund();
+//   }  // an unconfirmed lease ends here: both seats are free again
 //
 // All functions wait for the store's answer, except those that read the state and the destructor of Lease.
 // With a Holdfast server, the functions that wait throw std::logic_error on the client's own thread. After
@@ -17,8 +18,8 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "holdfast/client.h"
@@ -37,7 +38,8 @@ struct Document {
 //
 // Each function returns one answer for each document, in the order of the documents. If a store cannot
 // reach some of its keys, it answers kFailed for these and the real verdict for the others. If it throws,
-// the result is unknown for all documents.
+// the result is unknown for all documents. The lease then reports kUnreachable, or the outcome of the Error
+// (result.h) that was thrown; Status::cause has the exception.
 //
 // Thread safety: the threads that use the leases call the store. Calls for one lease come one after the
 // other; calls for different leases are concurrent.
@@ -84,51 +86,6 @@ class LeaseStore {
   virtual std::vector<Answer> remove(const std::string& lease, const std::vector<Document>& documents) = 0;
 };
 
-// The reason why a lease was not granted, or could not be confirmed, renewed or cancelled.
-class LeaseError : public std::runtime_error {
- public:
-  LeaseError(const std::string& text, std::exception_ptr cause);
-  // Returns the exception of the store, or null if the store did not fail. For a StoreError it is the
-  // reason of the error. For the others it is the reason why documents remain in the store; they expire
-  // with their TTL.
-  const std::exception_ptr& cause() const { return cause_; }
-
- private:
-  std::exception_ptr cause_;
-};
-
-// Some keys are not free: no lease was granted.
-class Collision : public LeaseError {
- public:
-  Collision(std::vector<std::string> keys, std::exception_ptr cause);
-  // Returns all keys that are not free, in the order of the documents.
-  const std::vector<std::string>& keys() const { return keys_; }
-
- private:
-  std::vector<std::string> keys_;
-};
-
-// The lease's TTL is over, or another client removed or overwrote a document. The library removes the
-// remaining documents of the lease.
-class Expired : public LeaseError {
-  using LeaseError::LeaseError;
-};
-
-// The lease was cancelled before.
-class Cancelled : public LeaseError {
-  using LeaseError::LeaseError;
-};
-
-// The lease was confirmed before.
-class Confirmed : public LeaseError {
-  using LeaseError::LeaseError;
-};
-
-// The store failed or did not answer. The text has the store's error and the present state of the lease.
-class StoreError : public LeaseError {
-  using LeaseError::LeaseError;
-};
-
 class LeaseCore;
 
 // A granted lease. The destructor cancels it unless it was confirmed or cancelled. On a Holdfast server the
@@ -139,7 +96,7 @@ class LeaseCore;
 // Thread safety: any thread may call any function at any time, except moving and destroying. confirm(),
 // renew() and cancel() run one after the other. The functions that read the state never wait for them. A
 // Lease that was moved from may only be destroyed or assigned to; other calls throw std::logic_error.
-class Lease {
+class [[nodiscard]] Lease {
  public:
   enum class State : uint8_t {
     kGranted,
@@ -168,29 +125,39 @@ class Lease {
   // Returns the documents as they were given, with the etags of their stored versions.
   std::vector<Document> documents() const;
 
-  // Makes the documents permanent. Returns their etags, in the order of the documents. Throws
-  // - StoreError: the state is kInDoubt; call confirm() again, which succeeds if an earlier call took
-  //   effect, or cancel().
-  // - Expired, Cancelled, Confirmed: the lease has this state now.
-  std::vector<uint64_t> confirm();
+  // The outcomes of the next three functions beside kOk:
+  // - kUnreachable, kRefused: the store did not answer, or rejected the request. `message` has its error
+  // and
+  //   the present state of the lease.
+  // - kExpired: the TTL is over, or another client removed or overwrote a document. The library removes the
+  //   remaining documents of the lease.
+  // - kLeaseConfirmed, kLeaseCancelled: the lease was confirmed or cancelled before.
+  // - kCancelled: as kUnreachable, because the client was destroyed.
+  // After kExpired, kLeaseConfirmed and kLeaseCancelled the lease has that state.
 
-  // Renews the lease: its time starts again, with `ttl` ms; nullopt: with the last TTL. Throws
-  // - StoreError: the lease is granted as before, for the shorter of the old and the new time; or it is
-  //   kInDoubt as before.
-  // - Expired, Cancelled, Confirmed: the lease has this state now.
-  // - std::invalid_argument: `ttl` is not kShortestTtl to kLongestTtl of LockOptions.
-  void renew(std::optional<milliseconds> ttl = {});
+  // Makes the documents permanent. Returns their etags, in the order of the documents. After kUnreachable
+  // and kRefused the state is kInDoubt: call confirm() again, which succeeds if an earlier call took
+  // effect, or cancel().
+  Result<std::vector<uint64_t>> confirm();
 
-  // Removes the documents; of an expired lease, those that remain. Throws
-  // - StoreError: the state is kInDoubt. Documents that were not removed expire with their TTL, unless a
-  //   confirm() was in doubt before. From now on the lease can only be cancelled.
-  // - Cancelled, Confirmed: the lease has this state now.
-  void cancel();
+  // Renews the lease: its time starts again, with `ttl` ms; nullopt: with the last TTL. After kUnreachable
+  // and kRefused the lease is granted as before, for the shorter of the old and the new time; or it is
+  // kInDoubt as before. Throws std::invalid_argument if `ttl` is not kShortestTtl to kLongestTtl of
+  // LockOptions.
+  Status renew(std::optional<milliseconds> ttl = {});
+
+  // Removes the documents; of an expired lease, those that remain. After kUnreachable and kRefused the
+  // state is kInDoubt: documents that were not removed expire with their TTL, unless a confirm() was in
+  // doubt before. From then on the lease can only be cancelled.
+  Status cancel();
 
  private:
   LeaseCore& core() const;
   std::unique_ptr<LeaseCore> core_;
 };
+
+// Returns the state in words, as in "granted" or "in doubt".
+std::string_view name_of(Lease::State state);
 
 class ServerLeases;
 
@@ -201,20 +168,22 @@ class Leases {
 
   // Keeps the documents in the one server of `client`, as strings. All documents of a lease appear and
   // disappear there at the same moment. Throws std::invalid_argument if the client has several servers: one
-  // server must have all keys of a lease. After the client is destroyed, calls throw StoreError.
+  // server must have all keys of a lease. After the client is destroyed, calls return kCancelled.
   explicit Leases(Client& client);
   // Keeps the documents in a store of your own. It is not owned and must outlive this object and its
   // leases.
   explicit Leases(LeaseStore& store);
 
   // Stores the documents, all or none, and returns the lease. `ttl` is in ms, kShortestTtl to kLongestTtl
-  // of LockOptions. Throws
-  // - Collision: some of the keys are not free.
-  // - StoreError: no lease was granted. The library removes documents that may have been stored, if it
-  //   reaches the store; otherwise they expire with their TTL.
-  // - Expired: the answer took longer than the TTL. The library removes the documents, as for StoreError.
-  // - std::invalid_argument: no documents, a key twice, or a TTL out of range.
-  Lease lease(std::vector<Document> documents, milliseconds ttl = kDefaultTtl);
+  // of LockOptions. Returns
+  // - kOk: with the lease.
+  // - kBusy: some of the keys are not free. Status::keys has all of them, in the order of the documents.
+  // - kUnreachable, kRefused: the store did not answer, or rejected the request. The library removes
+  //   documents that may have been stored, if it reaches the store; otherwise they expire with their TTL.
+  // - kExpired: the answer took longer than the TTL. The library removes the documents in the same way.
+  // - kCancelled: the client was destroyed.
+  // Throws std::invalid_argument: no documents, a key twice, or a TTL out of range.
+  Result<Lease> lease(std::vector<Document> documents, milliseconds ttl = kDefaultTtl);
 
  private:
   std::shared_ptr<LeaseStore> store_;

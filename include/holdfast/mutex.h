@@ -6,29 +6,20 @@
 //   print(document, printer.token());
 //
 // Unlike a std::mutex, the lock can be lost while a thread holds it: see token() and is_locked().
+//
+// A Mutex is one pointer, and its functions in the library take and return no type of the standard library.
 #pragma once
 
 #include <chrono>
-#include <map>
-#include <mutex>
-#include <stdexcept>
-#include <string>
-#include <thread>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 #include "holdfast/client.h"
 
 namespace holdfast {
 
-// Thrown if a lock could not be acquired although the call waits without a time limit, for example because
-// a server rejects the login.
-class Error : public std::runtime_error {
- public:
-  explicit Error(Result result);
-  const Result& result() const { return result_; }
-
- private:
-  Result result_;
-};
+class MutexCore;
 
 // Thread safety: any thread may call any function at any time. Each lock() is a separate acquisition, so
 // the threads of this program exclude one another, too. As with std::mutex, the thread that locked the
@@ -38,22 +29,27 @@ class Error : public std::runtime_error {
 // out of range, std::logic_error after fork() and on the client's own thread).
 class Mutex {
  public:
-  // `options` are for the exclusive lock; the shared lock uses them with Mode::kSharedLock. `client` is not
-  // owned and must outlive the mutex.
-  Mutex(Client& client, std::string key, LockOptions options = {});
+  // `options` are for the exclusive lock; the shared lock uses them with Mode::kSharedLock. Their stop
+  // token cancels each wait. `client` is not owned and must outlive the mutex.
+  Mutex(Client& client, std::string_view key, const LockOptions& options = {})
+      : Mutex(client, key.data(), key.size(), options) {}
+  ~Mutex();
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
 
-  // Waits without a time limit until the calling thread has the lock. Throws Error if that fails.
+  // Waits without a time limit until the calling thread has the lock. Throws Error (result.h) if that
+  // fails.
   void lock();
   // The next three return true if the calling thread has the lock now. They return false if other holders
   // have it, and after any other failure. try_lock() makes one attempt; the others wait for the given time,
   // rounded up to whole milliseconds, at most 36500 days.
-  bool try_lock() { return take(client_->try_lock(key_, options_)); }
+  [[nodiscard]] bool try_lock();
   template <class Rep, class Period>
-  bool try_lock_for(std::chrono::duration<Rep, Period> wait) {
-    return take(client_->lock_for(key_, rounded(wait), options_));
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> wait) {
+    return try_lock_ms(rounded_ms(wait));
   }
   template <class Clock, class Duration>
-  bool try_lock_until(std::chrono::time_point<Clock, Duration> until) {
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> until) {
     const auto now = Clock::now();
     return until <= now ? try_lock() : try_lock_for(until - now);
   }
@@ -63,13 +59,13 @@ class Mutex {
 
   // The same for the shared lock. A thread may have several.
   void lock_shared();
-  bool try_lock_shared() { return take_shared(client_->try_lock(key_, shared_options_)); }
+  [[nodiscard]] bool try_lock_shared();
   template <class Rep, class Period>
-  bool try_lock_shared_for(std::chrono::duration<Rep, Period> wait) {
-    return take_shared(client_->lock_for(key_, rounded(wait), shared_options_));
+  [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> wait) {
+    return try_lock_shared_ms(rounded_ms(wait));
   }
   template <class Clock, class Duration>
-  bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> until) {
+  [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> until) {
     const auto now = Clock::now();
     return until <= now ? try_lock_shared() : try_lock_shared_for(until - now);
   }
@@ -79,25 +75,20 @@ class Mutex {
   // state, remaining validity in ms. Return 0 or false if the thread has none. Never wait for a server.
   uint64_t token() const;
   bool is_locked() const;
-  milliseconds validity() const;
+  milliseconds validity() const { return milliseconds(validity_ms()); }
 
  private:
   template <class Rep, class Period>
-  static milliseconds rounded(std::chrono::duration<Rep, Period> wait) {
+  static int64_t rounded_ms(std::chrono::duration<Rep, Period> wait) {
     constexpr std::chrono::hours kLong{24 * 36500};
-    return wait < kLong ? std::chrono::ceil<milliseconds>(wait) : milliseconds(kLong);
+    return (wait < kLong ? std::chrono::ceil<milliseconds>(wait) : milliseconds(kLong)).count();
   }
-  bool take(Acquired acquired);
-  const Hold& mine() const;
-  bool take_shared(Acquired acquired);
+  Mutex(Client& client, const char* key, size_t key_size, const LockOptions& options);
+  bool try_lock_ms(int64_t wait_ms);
+  bool try_lock_shared_ms(int64_t wait_ms);
+  int64_t validity_ms() const;
 
-  Client* client_;
-  const std::string key_;
-  const LockOptions options_;
-  const LockOptions shared_options_;
-  mutable std::mutex mutex_;
-  std::map<std::thread::id, Hold> holds_;
-  std::multimap<std::thread::id, Hold> shared_;
+  MutexCore* const core_;
 };
 
 }  // namespace holdfast

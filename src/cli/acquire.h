@@ -51,19 +51,23 @@ class Mailbox {
 LockOptions options_of(const LockSettings& lock);
 
 // Returns the servers that are unreachable or reject the request, each with its reason. If there are none,
-// returns the message of `result` with the last text of a server.
-std::string reason_of(const Result& result);
+// returns the message of `status` with the last text of a server.
+std::string reason_of(const Status& status);
 
-// Returns the message of `result`, with the reason of each server that did not succeed.
-std::string answers_of(const Result& result);
+// Returns the message of `status`, with the reason of each server that did not succeed.
+std::string answers_of(const Status& status);
 
 // Reports on standard error when renewals of a hold begin to fail, and when they succeed again.
 void report_renewals(const std::string& name, LockOptions& options);
 
-// Waits for the lock and for signals. Returns the signal that ended the wait; or 0, with the result in
-// `acquired`.
-int await_lock(Client& client, const Signals& signals, const LockSettings& lock, const LockOptions& options,
-               Acquired& acquired);
+struct Awaited {
+  int signal = 0;  // the signal that ended the wait; 0: there is a result
+  std::optional<Result<Hold>> result;
+};
+
+// Waits for the lock and for signals.
+Awaited await_lock(Client& client, const Signals& signals, const LockSettings& lock,
+                   const LockOptions& options);
 
 struct Taken {
   std::optional<Hold> hold;

@@ -19,7 +19,7 @@
 #include "cli/signals.h"
 #include "cli/status.h"
 #include "cli/waiting.h"
-#include "client/base/login.h"
+#include "client/base/server_error.h"
 
 namespace holdfast {
 namespace {
@@ -55,17 +55,17 @@ LockOptions options_of(const RunOptions& run, const NewsMailbox& news) {
   LockOptions options = options_of(static_cast<const LockSettings&>(run));
   options.warn_before = warn_before_for(run);
   options.on_expiring = [news] { news->leave({false, "it could not be renewed in time"}); };
-  options.on_lost = [news](const Result& why) { news->leave({false, why.message}); };
+  options.on_lost = [news](const Status& why) { news->leave({false, why.message}); };
   options.on_revoke_requested = [news] { news->leave({true, {}}); };
   if (!run.quiet) {
     report_waits(options, [&run](const std::string& event, const Json& facts, const std::string& text) {
       report(run, event, facts, ": " + text);
     });
   }
-  options.on_renewal_failed = [&run](const Result& why) {
+  options.on_renewal_failed = [&run](const Status& why) {
     report_reason(run, "renewals fail", "still leading: " + answers_of(why));
   };
-  options.on_renewal_restored = [&run](const Result&) {
+  options.on_renewal_restored = [&run](const Status&) {
     report(run, "renewals succeed", Json::object(), " again");
   };
   return options;
@@ -98,7 +98,7 @@ std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hol
     report_news(run, news);
   };
   const CommandEnd end = run_command(signals, run, hold, how);
-  const Result released = hold.unlock();
+  const Status released = hold.unlock();
   const bool reported = end.lost && !news.revoked;
   const bool lost = reported || released.outcome == Outcome::kExpired;
   if (lost && !reported) report_news(run, {false, released.message});
@@ -110,23 +110,23 @@ std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hol
 }
 
 // Whether a server rejected the login. A retry cannot fix that.
-bool is_login_refused(const Result& result) {
-  return result.outcome == Outcome::kRefused &&
-         std::ranges::any_of(result.servers, [](const ServerReport& report) {
-           return report.outcome == Outcome::kRefused && client::is_login_refusal(report.text);
+bool is_login_refused(const Status& status) {
+  return status.outcome == Outcome::kRefused &&
+         std::ranges::any_of(status.servers, [](const ServerReport& report) {
+           return report.outcome == Outcome::kRefused && client::is_login_refusal(report.error);
          });
 }
 
 // Campaigns once, and leads if elected. Returns the exit status; nullopt to campaign again.
 std::optional<int> campaign(Client& client, const Signals& signals, const RunOptions& run) {
   const auto news = std::make_shared<Mailbox<News>>();
-  Acquired acquired;
   report(run, "standing", Json::object(), "");
-  const int signal = await_lock(client, signals, run, options_of(run, news), acquired);
-  if (signal != 0) return 128 + signal;
-  if (acquired.result) return lead(signals, run, acquired.hold, *news);
-  report_reason(run, "refused", reason_of(acquired.result));
-  return is_login_refused(acquired.result) ? std::optional(kUnavailable) : std::nullopt;
+  Awaited awaited = await_lock(client, signals, run, options_of(run, news));
+  if (awaited.signal != 0) return 128 + awaited.signal;
+  Result<Hold>& acquired = awaited.result.value();
+  if (acquired) return lead(signals, run, *acquired, *news);
+  report_reason(run, "refused", reason_of(acquired));
+  return is_login_refused(acquired) ? std::optional(kUnavailable) : std::nullopt;
 }
 
 int elect(const Signals& signals, const RunOptions& run) {

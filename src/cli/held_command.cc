@@ -13,7 +13,7 @@ namespace {
 
 Environment environment_of(const RunOptions& run, const Hold& hold) {
   Environment all{{"HOLDFAST_KEY", run.name},
-                  {"HOLDFAST_OWNER", hold.owner()},
+                  {"HOLDFAST_OWNER", std::string(hold.owner())},
                   {"HOLDFAST_TOKEN", std::to_string(hold.token())},
                   {"HOLDFAST_TTL_MS", std::to_string(run.ttl.count())},
                   {"HOLDFAST_SERVERS", run.servers_without_login}};

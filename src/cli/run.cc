@@ -20,17 +20,17 @@
 namespace holdfast {
 namespace {
 
-int lost_status(const RunOptions& run, const Result& why) {
+int lost_status(const RunOptions& run, const Status& why) {
   return fail(kLost, "{}: the lock was lost: {}", run.name,
               why.message.empty() ? "it expired" : reason_of(why));
 }
 
 // Releases the lock. --at-least does not apply to a command that did not start: it has done no work.
-Result release(const RunOptions& run, Hold& hold, const CommandEnd& end) {
+Status release(const RunOptions& run, Hold& hold, const CommandEnd& end) {
   return hold.unlock({end.started ? run.at_least : milliseconds(0)});
 }
 
-int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<Result>& lost) {
+int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<Status>& lost) {
   Supervision how;
   how.lost_fd = lost.fd();
   how.rest = run.leader_only ? Supervision::Rest::kRuns : Supervision::Rest::kAwaited;
@@ -41,7 +41,7 @@ int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<
   };
   const CommandEnd end = run_command(signals, run, hold, how);
   if (end.lost) return lost_status(run, lost.take());
-  const Result released = release(run, hold, end);
+  const Status released = release(run, hold, end);
   if (!end.started) return end.status;
   // The lock may have been broken since the last renewal, while the command relied on it.
   if (released.outcome == Outcome::kExpired) return lost_status(run, released);
@@ -64,9 +64,9 @@ void sum_up(const RunOptions& run, const std::optional<milliseconds>& waited, mi
 // Runs the command under the lock. `acquired` is called after the grant.
 int run_with(Client& client, const Signals& signals, const RunOptions& run,
              const std::function<void()>& acquired) {
-  const auto lost = std::make_shared<Mailbox<Result>>();
+  const auto lost = std::make_shared<Mailbox<Status>>();
   LockOptions options = options_of(run);
-  options.on_lost = [lost](const Result& why) { lost->leave(why); };
+  options.on_lost = [lost](const Status& why) { lost->leave(why); };
   if (run.ends_before_lock) {
     options.warn_before = warn_before_for(run);
     options.on_expiring = [lost] {

@@ -83,7 +83,7 @@ class WaitReporter {
  public:
   explicit WaitReporter(ReportWait callback) : callback_(std::move(callback)) {}
 
-  void note_failure(const Result& result) {
+  void note_failure(const Status& result) {
     const auto news = report_.note(result, now());
     if (news) callback_("unreachable", {{"why", *news + "; retrying"}}, printable(*news) + "; retrying");
   }
@@ -102,7 +102,7 @@ class WaitReporter {
 
 void report_waits(LockOptions& options, ReportWait callback) {
   const auto reporter = std::make_shared<WaitReporter>(std::move(callback));
-  options.on_attempt_failed = [reporter](const Result& result) { reporter->note_failure(result); };
+  options.on_attempt_failed = [reporter](const Status& result) { reporter->note_failure(result); };
   options.on_waiting = [reporter](const WaitStatus& status) { reporter->note_status(status); };
 }
 

@@ -104,15 +104,16 @@ class Worker {
     const unsigned id = invoked("lock", owner,
                                 R"(, "capacity": )" + std::to_string(capacity) + R"(, "ttl": )" +
                                     std::to_string(options.ttl.count()));
-    auto [result, hold] = below(4) == 0 ? client_.try_lock(key_, options)
-                                        : client_.lock_for(key_, milliseconds(1500), options);
+    auto acquired = below(4) == 0 ? client_.try_lock(key_, options)
+                                  : client_.lock_for(key_, milliseconds(1500), options);
     // The clock is read first, so that the recorded validity never ends too late.
     const int64_t at_ns = now_ns();
-    const int64_t valid_ns = at_ns + hold.validity().count() * kNsPerMs;
-    if (!result) {
-      returned(id, "refused", R"(, "why": ")" + std::string(name_of(result.outcome)) + "\"");
+    if (!acquired) {
+      returned(id, "refused", R"(, "why": ")" + std::string(name_of(acquired.outcome)) + "\"");
       return;
     }
+    Hold& hold = *acquired;
+    const int64_t valid_ns = at_ns + hold.validity().count() * kNsPerMs;
     returned(id, "ok",
              R"(, "token": )" + std::to_string(hold.token()) + R"(, "valid": )" + std::to_string(valid_ns));
     use(hold, owner, options.ttl);

@@ -67,11 +67,12 @@ class Counter {
     options.renew = dice_.one_in(2);
     Held held;
     held.asked_ns = true_now_ns();
-    auto [result, hold] = client_->lock_for(kKey, 5s, options);
+    auto acquired = client_->lock_for(kKey, 5s, options);
     held.acquired_ns = held.valid_ns = true_now_ns();
     ++tally_["attempts"];
-    ++tally_[std::string(name_of(result.outcome))];
-    if (!result) return;
+    ++tally_[std::string(name_of(acquired.outcome))];
+    if (!acquired) return;
+    Hold& hold = *acquired;
     held.token = hold.token();
     held.clock_is_right = part_.clock_is_right;
     use(hold, options.ttl, held);
@@ -120,7 +121,7 @@ class Counter {
     } else if (chance < 50) {
       hold = Hold();
     } else {
-      hold.unlock();
+      static_cast<void>(hold.unlock());
     }
   }
 

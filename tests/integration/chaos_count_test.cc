@@ -93,7 +93,7 @@ class Faults {
     holdfast::Client client(servers_.place("timeout=200"));
     // Each outage has its own key: a server may still hold an earlier one, if it did not get the release.
     const std::string key = "outage " + std::to_string(outages_.size());
-    CHECK(client.try_lock(key).result.outcome == holdfast::Outcome::kUnreachable);
+    CHECK(client.try_lock(key).outcome == holdfast::Outcome::kUnreachable);
     std::this_thread::sleep_for(milliseconds(dice_.between(0, 500)));
     outages_.push_back({from_ns, true_now_ns()});
     next_outage_ = later(5000, 10000);

@@ -30,14 +30,14 @@ TEST_CASE(
     ChaosServers servers({0h, 0h, 0h, 0h, 0h}, 1, {});
     Locks client(servers.place("timeout=300"));
     for (size_t i = 0; i < 3; ++i) killed ? servers.kill(i) : servers.stop(i);
-    CHECK(client.try_lock("k").result.outcome == Verdict::kUnreachable);
-    std::future<Acquired> waiting = client.lock_future("k", 0ms);
+    CHECK(client.try_lock("k").outcome == Verdict::kUnreachable);
+    std::future<Result<Hold>> waiting = client.lock_future("k");
     CHECK(waiting.wait_for(500ms) == std::future_status::timeout);
     servers.revive(1);
     REQUIRE(waiting.wait_for(kPatience) == std::future_status::ready);
-    Acquired acquired = waiting.get();
-    CHECK(acquired.result.ok());
-    CHECK(acquired.hold.unlock().ok());
+    Result<Hold> acquired = waiting.get();
+    CHECK(acquired.ok());
+    CHECK(acquired->unlock().ok());
   }
 }
 
@@ -45,14 +45,14 @@ TEST_CASE("chaos: resumed servers keep a hold whose release they missed no longe
   ChaosServers servers({0h, 0h, 0h, 0h, 0h}, 1, {});
   {
     Locks client(servers.place("timeout=300"));
-    CHECK(client.lock("other").hold.unlock().ok());  // connected
+    CHECK(client.lock("other")->unlock().ok());  // connected
     servers.stop(0);
     servers.stop(4);
     LockOptions options;
     options.ttl = 3s;
-    Acquired acquired = client.lock("k", options);
-    REQUIRE(acquired.result.ok());
-    CHECK(acquired.hold.unlock().ok());
+    Result<Hold> acquired = client.lock("k", options);
+    REQUIRE(acquired.ok());
+    CHECK(acquired->unlock().ok());
   }
   servers.revive(0);
   servers.revive(4);
@@ -71,11 +71,11 @@ TEST_CASE("chaos: tokens grow although servers are killed and their clocks are s
     Server server(std::move(launch));
     Locks client("quorum://127.0.0.1:" + std::to_string(server.port()));
     for (int i = 0; i < 3; ++i) {
-      Acquired acquired = client.lock("k");
-      REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-      CHECK(acquired.hold.token() > last);
-      last = acquired.hold.token();
-      CHECK(acquired.hold.unlock().ok());
+      Result<Hold> acquired = client.lock("k");
+      REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+      CHECK(acquired->token() > last);
+      last = acquired->token();
+      CHECK(acquired->unlock().ok());
     }
     server.stop(SIGKILL);
   }

@@ -41,7 +41,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 // Acquires the lock as soon as its server can be reached.
 void acquire(Locks& client, const std::string& key) {
-  until("the lock", [&] { return client.lock_for(key, 30s).result.ok(); });
+  until("the lock", [&] { return client.lock_for(key, 30s).ok(); });
 }
 
 }  // namespace
@@ -51,15 +51,15 @@ TEST_CASE_TEMPLATE("stats: acquisitions, waits, renewals and round trips are cou
   Events events;
   Where server;
   Locks client(server.place(), {"app", events.hook()});
-  Acquired first = client.lock("k");
-  REQUIRE(first.result.ok());
-  std::future<Acquired> next = client.lock_future("k", 0ms);
+  Result<Hold> first = client.lock("k");
+  REQUIRE(first.ok());
+  std::future<Result<Hold>> next = client.lock_future("k");
   server.await_waiting(1);
-  CHECK(first.hold.extend(40s).ok());
-  CHECK(first.hold.unlock().ok());
-  Acquired second = next.get();
-  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
-  CHECK(second.hold.unlock().ok());
+  CHECK(first->extend(40s).ok());
+  CHECK(first->unlock().ok());
+  Result<Hold> second = next.get();
+  CHECK(client.try_lock("k").outcome == Verdict::kBusy);
+  CHECK(second->unlock().ok());
 
   const ClientStats stats = client.stats();
   CHECK(stats.acquisitions == 3);
@@ -94,8 +94,8 @@ TEST_CASE_TEMPLATE("stats: a broken lock is a loss by the reason gone", Where, S
   Locks client(server.place(), {"app", events.hook()});
   Counter lost;
   LockOptions options;
-  options.on_lost = [&](const Result&) { lost.add(); };
-  const Acquired acquired = client.lock("k", options);
+  options.on_lost = [&](const Status&) { lost.add(); };
+  const Result<Hold> acquired = client.lock("k", options);
   until("the subscription", [&] { return server.listeners("k") == 1; });
   server.ask("LOCKS BREAK k");
   lost.await(1);
@@ -108,9 +108,9 @@ TEST_CASE_TEMPLATE("stats: a release that finds the lock broken is a loss", Wher
                    EmbeddedServer) {
   Where server;
   Locks client(server.place());
-  Acquired acquired = client.lock("k");
+  Result<Hold> acquired = client.lock("k");
   server.ask("LOCKS BREAK k");
-  CHECK(acquired.hold.unlock().outcome == Verdict::kExpired);
+  CHECK(acquired->unlock().outcome == Verdict::kExpired);
   CHECK(client.stats().losses.gone == 1);
 }
 
@@ -120,8 +120,8 @@ TEST_CASE("stats: a hold without renewals is lost by the reason expired") {
   Counter lost;
   LockOptions options = with_ttl(100ms);
   options.renew = false;
-  options.on_lost = [&](const Result&) { lost.add(); };
-  const Acquired acquired = client.lock("k", options);
+  options.on_lost = [&](const Status&) { lost.add(); };
+  const Result<Hold> acquired = client.lock("k", options);
   lost.await(1);
   CHECK(client.stats().losses.expired == 1);
 }
@@ -133,9 +133,9 @@ TEST_CASE("stats: a server that dies is a loss by the reason unreachable, and th
   Locks client("127.0.0.1:" + std::to_string(port), {"app", events.hook()});
   Counter lost;
   LockOptions options = with_ttl(500ms);
-  options.on_lost = [&](const Result&) { lost.add(); };
-  Acquired acquired = client.lock("k", options);
-  REQUIRE(acquired.result.ok());
+  options.on_lost = [&](const Status&) { lost.add(); };
+  Result<Hold> acquired = client.lock("k", options);
+  REQUIRE(acquired.ok());
   server->stop(SIGKILL);
   lost.await(1);
   const ClientStats stats = client.stats();
@@ -157,9 +157,9 @@ TEST_CASE("stats: each server of a quorum has its own counters") {
   const auto address = [](const Server& s) { return "127.0.0.1:" + std::to_string(s.port()); };
   Locks client("quorum://" + address(a) + "," + address(b) + "," + address(c));
   c.stop(SIGKILL);
-  Acquired acquired = client.lock("k");
-  REQUIRE(acquired.result.ok());
-  CHECK(acquired.hold.unlock().ok());
+  Result<Hold> acquired = client.lock("k");
+  REQUIRE(acquired.ok());
+  CHECK(acquired->unlock().ok());
   until("the loss of the third server", [&] { return client.stats().servers[2].failures > 0; });
   const ClientStats stats = client.stats();
   REQUIRE(stats.servers.size() == 3);
@@ -173,7 +173,7 @@ TEST_CASE("stats: each server of a quorum has its own counters") {
 TEST_CASE("events: an exception of the hook does not end the client") {
   SocketServer server;
   Locks client(server.place(), {"app", [](const ClientEvent&) { throw std::runtime_error("a mistake"); }});
-  for (int i = 0; i < 3; ++i) CHECK(client.lock("k").hold.unlock().ok());
+  for (int i = 0; i < 3; ++i) CHECK(client.lock("k")->unlock().ok());
   CHECK(client.stats().grants == 3);
 }
 
@@ -185,9 +185,9 @@ TEST_CASE_TEMPLATE("names: connections, also those of waits and watches, have th
   Locks client(server.place(), {"my app", {}});
   Counter lost;
   LockOptions options;
-  options.on_lost = [&](const Result&) { lost.add(); };
-  const Acquired acquired = client.lock("k", options);
-  std::future<Acquired> next = client.lock_future("k", 0ms);
+  options.on_lost = [&](const Status&) { lost.add(); };
+  const Result<Hold> acquired = client.lock("k", options);
+  std::future<Result<Hold>> next = client.lock_future("k");
   server.await_waiting(1);
   const std::string list = server.ask("CLIENT LIST").text;
   size_t named = 0;
@@ -199,7 +199,7 @@ TEST_CASE_TEMPLATE("names: connections, also those of waits and watches, have th
 TEST_CASE("names: a connection to Holdfast also has the library's name and version") {
   SocketServer server;
   Locks client(server.place());
-  const Acquired acquired = client.lock("k");
+  const Result<Hold> acquired = client.lock("k");
   const std::string list = server.ask("CLIENT LIST").text;
   CHECK_MESSAGE(has(list, "name=holdfast-lib"), list);
   CHECK_MESSAGE(has(list, "lib-name=holdfast"), list);
@@ -222,16 +222,16 @@ TEST_CASE("names: a user without the right to set a name uses locks nevertheless
   server.ask("ACL SETUSER app on >secret ~* &* +lock +renew +unlock +fence +subscribe +unsubscribe");
   std::string place = server.place();
   Locks client(place.insert(place.find("//") + 2, "app:secret@"), {"app", {}});
-  Acquired acquired = client.lock("k");
-  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-  CHECK(acquired.hold.unlock().ok());
+  Result<Hold> acquired = client.lock("k");
+  REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  CHECK(acquired->unlock().ok());
   CHECK_FALSE(has(server.ask("CLIENT LIST").text, "name=app "));
 }
 
 TEST_CASE("names: without a name the client sends no CLIENT request") {
   SocketServer server;
   Locks client(server.place(), {"", {}});
-  const Acquired acquired = client.lock("k");
+  const Result<Hold> acquired = client.lock("k");
   CHECK_FALSE(has(server.ask("INFO commandstats").text, "client|setname"));
 }
 

@@ -24,7 +24,7 @@ from pages import CODE_SPAN, ENVIRONMENT, MARKER, ROOT, Page, Tokens, manual
 SERVER = ROOT / HOLDFAST
 PROMPT = "127.0.0.1:7379> "
 # The minimum number of blocks of each kind in the pages.
-BLOCKS = {"redis-cli": 6, "cpp": 2, "python": 5, "node": 1, "node-npm": 2, "go": 1, "ruby": 1, "php": 1,
+BLOCKS = {"redis-cli": 6, "cpp": 4, "python": 5, "node": 1, "node-npm": 2, "go": 1, "ruby": 1, "php": 1,
           "perl": 1}
 TERMINALS = 3  # the minimum number of terminals in the sessions
 
@@ -47,7 +47,10 @@ EXAMPLES = {
         ./example"""]),
 }
 
-EMBEDDED = 'Client client(port != nullptr ? "embedded:" : "");'
+
+def embedded_client(match):
+    """The client of an example with an embedded engine, and with the options that the example gives it."""
+    return f'Client client(port != nullptr ? "embedded:" : ""{match[1] or ""});'
 
 
 class Server:
@@ -261,10 +264,14 @@ def the_cpp_examples_print_what_is_shown_with_both_libraries_and_an_embedded_eng
             sections = subprocess.run(["readelf", "-SW", installed / "lib" / library], check=True,
                                       capture_output=True, text=True).stdout
             assert ".text" in sections and ".debug_info" not in sections, f"{library} is not stripped"
+        names = subprocess.run(["nm", "-DC", "--defined-only", installed / "lib/libholdfast.so.0"],
+                               check=True, capture_output=True, text=True).stdout
+        mutex = [name for name in names.splitlines() if " holdfast::Mutex::" in name]
+        assert mutex and not any("std::" in name for name in mutex), f"std in the ABI of mutex.h: {mutex}"
         ENVIRONMENT["PKG_CONFIG_PATH"] = f"{installed}/lib/pkgconfig"
         embedded = 0
         for page, block in marked("cpp"):
-            text = re.sub(r"Client client\(.*\);", EMBEDDED, block.text)
+            text = re.sub(r"Client client\(.*?(, \w+)?\);", embedded_client, block.text)
             embedded += text != block.text
             for kind, program in part_of([("cpp", block.text), ("cpp-static", block.text),
                                           ("cpp-static", text), ("cpp", text)], 2):

@@ -16,7 +16,7 @@ namespace {
 
 // Three servers, and a client that holds the lock.
 struct Quorum {
-  Quorum() : holder(place()), acquired(holder.lock("k")) { REQUIRE(acquired.result.ok()); }
+  Quorum() : holder(place()), acquired(holder.lock("k")) { REQUIRE(acquired.ok()); }
   std::string place() const {
     std::string text = "quorum://";
     for (const Server& server : servers)
@@ -38,7 +38,7 @@ struct Quorum {
 
   Server servers[3];
   Locks holder;
-  Acquired acquired;
+  Result<Hold> acquired{Status{}};
 };
 
 // Waits for the lock in a thread of its own, with a client of its own.
@@ -46,10 +46,11 @@ class Waiter {
  public:
   explicit Waiter(const std::string& place)
       : client_(place), thread_([this] {
-          Acquired acquired = client_.lock_for("k", 60s);
-          ok_ = acquired.result.ok();
-          token_ = acquired.hold.token();
-          if (ok_) acquired.hold.unlock();
+          Result<Hold> acquired = client_.lock_for("k", 60s);
+          ok_ = acquired.ok();
+          if (!ok_) return;
+          token_ = acquired->token();
+          ok_ = acquired->unlock().ok();
         }) {}
   ~Waiter() {
     if (thread_.joinable()) thread_.join();
@@ -77,8 +78,8 @@ TEST_CASE("hand-over: the next two waiters, and only those, wait on all servers"
   quorum.until_waiting({2, 2, 2});
   Waiter third(quorum.place());
   quorum.until_waiting({2, 2, 3});
-  const uint64_t token = quorum.acquired.hold.token();
-  CHECK(quorum.acquired.hold.unlock().ok());
+  const uint64_t token = quorum.acquired->token();
+  CHECK(quorum.acquired->unlock().ok());
   const uint64_t first = next.token();
   CHECK(first > token);
   const uint64_t behind = second.token();
@@ -95,7 +96,7 @@ TEST_CASE("hand-over: the next waiter gets the lock also if a server dies, as th
   Waiter next(quorum.place());
   quorum.until_waiting({1, 1, 1});
   quorum.servers[dies].stop(SIGKILL);
-  CHECK(quorum.acquired.hold.unlock().ok());
+  CHECK(quorum.acquired->unlock().ok());
   CHECK(next.token() > 0);
 }
 
@@ -103,13 +104,13 @@ TEST_CASE("hand-over: a client that ends while it is next leaves no wait and no 
   Quorum quorum;
   {
     Locks leaver(quorum.place());
-    Acquired none = leaver.lock_for("k", 300ms);
-    CHECK(none.result.outcome == Verdict::kTimeout);
+    Result<Hold> none = leaver.lock_for("k", 300ms);
+    CHECK(none.outcome == Verdict::kTimeout);
   }
   quorum.until_waiting({0, 0, 0});
-  CHECK(quorum.acquired.hold.unlock().ok());
+  CHECK(quorum.acquired->unlock().ok());
   Locks other(quorum.place());
-  CHECK(other.try_lock("k").result.ok());
+  CHECK(other.try_lock("k").ok());
 }
 
 }  // namespace holdfast::integration

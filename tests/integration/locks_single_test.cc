@@ -22,15 +22,15 @@ TEST_CASE_TEMPLATE("library: a lock is acquired, extended and released", Where, 
                    EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
-  Acquired acquired = client.try_lock("k", with_ttl(20s));
-  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-  Hold& hold = acquired.hold;
+  Result<Hold> acquired = client.try_lock("k", with_ttl(20s));
+  REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  Hold& hold = *acquired;
   CHECK(hold.is_locked());
   CHECK(hold.token() > 0);
   CHECK(hold.validity() > 10s);
   CHECK(hold.validity() < 20s);
   CHECK(server.ask("GET k").text == hold.owner());
-  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  CHECK(client.try_lock("k").outcome == Verdict::kBusy);
   CHECK(hold.extend(40s).ok());
   CHECK(hold.validity() > 30s);
   CHECK(hold.unlock().ok());
@@ -43,15 +43,15 @@ TEST_CASE_TEMPLATE("library: a waiter is granted by the release", Where, SocketS
                    RedisServer) {
   Where server;
   Locks client(server.place());
-  Acquired first = client.lock("k");
-  REQUIRE(first.result.ok());
-  std::future<Acquired> next = client.lock_future("k", 0ms);
+  Result<Hold> first = client.lock("k");
+  REQUIRE(first.ok());
+  std::future<Result<Hold>> next = client.lock_future("k");
   server.await_waiting(1);
-  CHECK(first.hold.unlock().ok());
-  Acquired second = next.get();
-  REQUIRE(second.result.ok());
-  CHECK(second.hold.token() > first.hold.token());
-  CHECK(client.lock_for("k", 50ms).result.outcome == Verdict::kTimeout);
+  CHECK(first->unlock().ok());
+  Result<Hold> second = next.get();
+  REQUIRE(second.ok());
+  CHECK(second->token() > first->token());
+  CHECK(client.lock_for("k", 50ms).outcome == Verdict::kTimeout);
   server.await_waiting(0);
 }
 
@@ -59,9 +59,9 @@ TEST_CASE_TEMPLATE("library: a lock whose hold is destroyed is free at once", Wh
                    EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
-  { const Acquired acquired = client.lock("k"); }
-  Acquired again = client.lock_for("k", 30s);
-  CHECK(again.result.ok());
+  { const Result<Hold> acquired = client.lock("k"); }
+  Result<Hold> again = client.lock_for("k", 30s);
+  CHECK(again.ok());
 }
 
 TEST_CASE_TEMPLATE("library: the watchdog keeps a lock far beyond its TTL", Where, SocketServer,
@@ -69,10 +69,10 @@ TEST_CASE_TEMPLATE("library: the watchdog keeps a lock far beyond its TTL", Wher
   Where server;
   Locks client(server.place());
   // A TTL longer than a busy machine stands still.
-  Acquired acquired = client.lock("k", with_ttl(1500ms));
-  REQUIRE(acquired.result.ok());
+  Result<Hold> acquired = client.lock("k", with_ttl(1500ms));
+  REQUIRE(acquired.ok());
   until("twice the TTL", [&] { return server.lock_info("lock_renewals") >= 6; });
-  CHECK(acquired.hold.is_locked());
+  CHECK(acquired->is_locked());
 }
 
 TEST_CASE_TEMPLATE("library: a broken lock is reported as lost, once, and is no longer held", Where,
@@ -81,17 +81,17 @@ TEST_CASE_TEMPLATE("library: a broken lock is reported as lost, once, and is no 
   Locks client(server.place());
   Counter lost;
   LockOptions options = with_ttl(30s);
-  options.on_lost = [&](const Result& result) {
-    CHECK(result.outcome == Verdict::kExpired);
+  options.on_lost = [&](const Status& status) {
+    CHECK(status.outcome == Verdict::kExpired);
     lost.add();
   };
-  Acquired acquired = client.lock("k", options);
-  REQUIRE(acquired.result.ok());
+  Result<Hold> acquired = client.lock("k", options);
+  REQUIRE(acquired.ok());
   until("the subscription", [&] { return server.listeners("k") == 1; });
   CHECK(server.ask("LOCKS BREAK k").integer == 1);
   lost.await(1);
-  CHECK_FALSE(acquired.hold.is_locked());
-  CHECK(acquired.hold.unlock().outcome == Verdict::kExpired);
+  CHECK_FALSE(acquired->is_locked());
+  CHECK(acquired->unlock().outcome == Verdict::kExpired);
   CHECK(lost.count() == 1);
 }
 
@@ -102,11 +102,11 @@ TEST_CASE_TEMPLATE("library: LOCKS REVOKE calls the holder's callback, and the h
   Counter asked;
   LockOptions options;
   options.on_revoke_requested = [&] { asked.add(); };
-  Acquired acquired = client.lock("k", options);
+  Result<Hold> acquired = client.lock("k", options);
   until("the subscription", [&] { return server.listeners("k") == 1; });
   CHECK(server.ask("LOCKS REVOKE k").integer == 1);
   asked.await(1);
-  CHECK(acquired.hold.is_locked());
+  CHECK(acquired->is_locked());
 }
 
 TEST_CASE_TEMPLATE("library: the standard library's locks work on a Mutex", Where, SocketServer,
@@ -141,25 +141,25 @@ TEST_CASE_TEMPLATE("library: a semaphore has at most as many holders as permits"
   LockOptions options;
   options.mode = Mode::kCountedLock;
   options.limit = 2;
-  const Acquired one = client.try_lock("k", options);
-  const Acquired two = client.try_lock("k", options);
-  CHECK(one.result.ok());
-  CHECK(two.result.ok());
-  CHECK(client.try_lock("k", options).result.outcome == Verdict::kBusy);
+  const Result<Hold> one = client.try_lock("k", options);
+  const Result<Hold> two = client.try_lock("k", options);
+  CHECK(one.ok());
+  CHECK(two.ok());
+  CHECK(client.try_lock("k", options).outcome == Verdict::kBusy);
 }
 
 TEST_CASE_TEMPLATE("library: a destroyed client releases its holds and cancels its waits", Where,
                    SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Hold orphan;
-  std::future<Acquired> waiting;
+  std::future<Result<Hold>> waiting;
   {
     Locks client(server.place());
-    orphan = client.lock("k").hold;
-    waiting = client.lock_future("k", 0ms);
+    orphan = client.lock("k").value();
+    waiting = client.lock_future("k");
     server.await_waiting(1);
   }
-  CHECK(waiting.get().result.outcome == Verdict::kCancelled);
+  CHECK(waiting.get().outcome == Verdict::kCancelled);
   CHECK_FALSE(orphan.is_locked());
   CHECK(orphan.unlock().outcome != Verdict::kOk);
   until("the lock is free", [&] { return server.is_free("k"); });
@@ -170,24 +170,25 @@ TEST_CASE_TEMPLATE("library: a lock that is unlocked before at_least stays held,
   Where server;
   Locks client(server.place());
   LockOptions options = with_ttl(20s);
-  options.on_lost = [](const Result&) { FAIL_CHECK("on_lost was called, but the hold was not lost"); };
-  Hold longer = client.lock("longer", options).hold;
+  options.on_lost = [](const Status&) { FAIL_CHECK("on_lost was called, but the hold was not lost"); };
+  Hold longer = client.lock("longer", options).value();
   CHECK(longer.unlock({.at_least = 1h}).ok());
   CHECK_FALSE(longer.is_locked());
   CHECK(longer.unlock().outcome == Verdict::kExpired);
   CHECK(server.ask("PTTL longer").integer > 3'500'000);
-  CHECK(client.try_lock("longer").result.outcome == Verdict::kBusy);
-  Hold shorter = client.lock("shorter", options).hold;
+  CHECK(client.try_lock("longer").outcome == Verdict::kBusy);
+  Hold shorter = client.lock("shorter", options).value();
   CHECK(shorter.unlock({.at_least = 500ms}).ok());
   CHECK(server.ask("PTTL shorter").integer <= 508);  // at_least plus 1 % and 2 ms
   until("the TTL is over", [&] { return server.is_free("shorter"); });
-  Hold over = client.lock("over", options).hold;
+  Hold over = client.lock("over", options).value();
   until("the TTL is over", [&] { return over.validity() < 20s - 250ms; });
   CHECK(over.unlock({.at_least = 1ms}).ok());
   CHECK(server.is_free("over"));
-  Hold wrong = client.lock("wrong", options).hold;
-  CHECK_THROWS_AS(wrong.unlock({.at_least = -1ms}), std::invalid_argument);
-  CHECK_THROWS_AS(wrong.unlock({.at_least = LockOptions::kLongestTtl + 1ms}), std::invalid_argument);
+  Hold wrong = client.lock("wrong", options).value();
+  CHECK_THROWS_AS(static_cast<void>(wrong.unlock({.at_least = -1ms})), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(wrong.unlock({.at_least = LockOptions::kLongestTtl + 1ms})),
+                  std::invalid_argument);
   CHECK(wrong.is_locked());
   CHECK(wrong.unlock({.at_least = LockOptions::kLongestTtl}).ok());
 }
@@ -196,10 +197,10 @@ TEST_CASE_TEMPLATE("library: a hold after leave() lasts until its TTL is over", 
                    EmbeddedServer) {
   Where server;
   LockOptions options = with_ttl(2s);
-  options.on_lost = [](const Result&) { FAIL_CHECK("on_lost was called, but the hold was not lost"); };
+  options.on_lost = [](const Status&) { FAIL_CHECK("on_lost was called, but the hold was not lost"); };
   {
     Locks client(server.place());
-    Hold left = client.lock("k", options).hold;
+    Hold left = client.lock("k", options).value();
     left.leave();
     CHECK_FALSE(left.is_locked());
     CHECK(left.unlock().outcome == Verdict::kExpired);
@@ -217,12 +218,12 @@ TEST_CASE_TEMPLATE("library: a child of fork() may not use its parent's client, 
                    Where, SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
-  Acquired acquired = client.lock("k");
+  Result<Hold> acquired = client.lock("k");
   const pid_t child = fork();
   if (child == 0) {
     int wrong = 0;
     try {
-      client.try_lock("other");
+      static_cast<void>(client.try_lock("other"));
       wrong = 1;
     } catch (const std::logic_error&) {
     }
@@ -231,8 +232,8 @@ TEST_CASE_TEMPLATE("library: a child of fork() may not use its parent's client, 
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
-  CHECK(acquired.hold.is_locked());
-  CHECK(acquired.hold.unlock().ok());
+  CHECK(acquired->is_locked());
+  CHECK(acquired->unlock().ok());
 }
 
 TEST_CASE_TEMPLATE("library: a thread whose lock was lost neither sees nor releases the next thread's lock",
@@ -269,8 +270,8 @@ TEST_CASE_TEMPLATE("library: a lock that is broken before the client subscribes 
   Locks client(server.place());
   std::promise<void> lost;
   LockOptions options = with_ttl(1h);
-  options.on_lost = [&](const Result&) { lost.set_value(); };
-  const Acquired acquired = client.lock("k", options);
+  options.on_lost = [&](const Status&) { lost.set_value(); };
+  const Result<Hold> acquired = client.lock("k", options);
   server.ask("LOCKS BREAK k");
   CHECK(lost.get_future().wait_for(kPatience) == std::future_status::ready);
 }
@@ -283,15 +284,15 @@ TEST_CASE("library: a lock that is broken while a renewal is under way is report
   Locks client("127.0.0.1:" + std::to_string(listener.port()), {"", {}});
   LockOptions options = with_ttl(1h);
   options.on_revoke_requested = [&] { revoked.add(); };
-  options.on_lost = [&](const Result&) { lost.add(); };
-  std::future<Acquired> acquired = client.lock_future("k", -1ms, options);
+  options.on_lost = [&](const Status&) { lost.add(); };
+  std::future<Result<Hold>> acquired = client.try_lock_future("k", options);
   Client peer = listener.accept();
   const std::string request = peer.reply();
   REQUIRE_MESSAGE(request.starts_with(R"(["LOCK", "k", ")"), request);
   const std::string owner = request.substr(15, request.find('"', 15) - 15);
   peer.send("*2\r\n$" + std::to_string(owner.size()) + "\r\n" + owner + "\r\n:7\r\n");
-  const Acquired held = acquired.get();
-  REQUIRE_MESSAGE(held.result.ok(), held.result.message);
+  const Result<Hold> held = acquired.get();
+  REQUIRE_MESSAGE(held.ok(), held.message);
   Client events = listener.accept();
   CHECK(events.reply() == R"(["SUBSCRIBE", "__lock__:k"])");
   events.send("*3\r\n$9\r\nsubscribe\r\n$10\r\n__lock__:k\r\n:1\r\n");
@@ -311,11 +312,10 @@ TEST_CASE_TEMPLATE("library: a wait with a timeout of zero or less is one attemp
                    EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
-  const Acquired acquired = client.lock("k");
-  CHECK(client.lock_future("k", -1ms).get().result.outcome == Verdict::kBusy);
-  CHECK(client.lock_for("k", 0ms).result.outcome == Verdict::kBusy);
-  CHECK(client.lock_until("k", std::chrono::steady_clock::time_point::min()).result.outcome ==
-        Verdict::kBusy);
+  const Result<Hold> acquired = client.lock("k");
+  CHECK(client.try_lock_future("k").get().outcome == Verdict::kBusy);
+  CHECK(client.lock_for("k", 0ms).outcome == Verdict::kBusy);
+  CHECK(client.lock_until("k", std::chrono::steady_clock::time_point::min()).outcome == Verdict::kBusy);
   Mutex mutex(client, "k");
   CHECK_FALSE(mutex.try_lock_until(std::chrono::system_clock::time_point::min()));
   CHECK_FALSE(mutex.try_lock_for(-1s));

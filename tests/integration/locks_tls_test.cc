@@ -70,12 +70,12 @@ TEST_CASE("holdfast over tls: a waiter is granted when the holder releases") {
   const Set set;
   TlsServer server(set.certificates);
   Locks locks("holdfasts://" + server.address() + set.settings());
-  Acquired first = locks.lock("k");
-  REQUIRE(first.result.ok());
-  std::future<Acquired> second = locks.lock_future("k", 0ms);
+  Result<Hold> first = locks.lock("k");
+  REQUIRE(first.ok());
+  std::future<Result<Hold>> second = locks.lock_future("k");
   until_waiting(server.plain(), 1);
-  CHECK(first.hold.unlock().ok());
-  CHECK(second.get().hold.token() > 1);
+  CHECK(first->unlock().ok());
+  CHECK(second.get()->token() > 1);
 }
 
 TEST_CASE("holdfast over tls: the holder of a broken lock is notified") {
@@ -84,9 +84,9 @@ TEST_CASE("holdfast over tls: the holder of a broken lock is notified") {
   Counter lost;
   Locks locks("holdfasts://" + server.address() + set.settings());
   LockOptions options;
-  options.on_lost = [&](const Result&) { lost.add(); };
-  const Acquired lock = locks.lock("k", options);
-  REQUIRE(lock.result.ok());
+  options.on_lost = [&](const Status&) { lost.add(); };
+  const Result<Hold> lock = locks.lock("k", options);
+  REQUIRE(lock.ok());
   until("the client is subscribed",
         [&] { return server.plain().ask("PUBSUB NUMSUB __lock__:k") == "[\"__lock__:k\", 1]"; });
   CHECK(server.plain().ask("LOCKS BREAK k") == "1");
@@ -102,13 +102,13 @@ TEST_CASE(
   auto third = std::make_unique<TlsServer>(set.certificates, port);
   Locks locks("quorum://" + first.address() + "," + second.address() + "," + third->address() +
               set.settings() + "&tls=yes");
-  CHECK(locks.lock("k").result.ok());
+  CHECK(locks.lock("k").ok());
   third->kill();
   third.reset();
-  CHECK(locks.lock("k").result.ok());
+  CHECK(locks.lock("k").ok());
   third = std::make_unique<TlsServer>(set.certificates, port);
   until("all three servers have the lock", [&] {
-    const Acquired lock = locks.lock("k");
+    const Result<Hold> lock = locks.lock("k");
     return third->plain().ask("EXISTS k") == "1";
   });
 }
@@ -175,13 +175,13 @@ TEST_CASE("redis over tls: a lock works on a quorum with TLS on two of three ser
   RedisProcess third;
   Locks locks("quorum://rediss://" + first.address() + ",rediss://" + second.address() + ",redis://" +
               third.address() + set.settings());
-  Acquired lock = locks.lock("k");
-  REQUIRE(lock.result.outcome == Verdict::kOk);
-  CHECK(lock.hold.is_locked());
+  Result<Hold> lock = locks.lock("k");
+  REQUIRE(lock.outcome == Verdict::kOk);
+  CHECK(lock->is_locked());
   for (const RedisProcess* redis : {&first.plain(), &second.plain(), &third}) {
     until("the server has the lock", [&] { return redis->ask("EXISTS k").integer == 1; });
   }
-  CHECK(lock.hold.unlock().outcome == Verdict::kOk);
+  CHECK(lock->unlock().outcome == Verdict::kOk);
 }
 
 TEST_CASE("redis over tls: the client uses TLS to a cluster node that a MOVED names") {
@@ -199,9 +199,9 @@ TEST_CASE("redis over tls: the client uses TLS to a cluster node that a MOVED na
   }
   Locks locks("rediss-cluster://" + low.address() + set.settings());
   for (const std::string key : {"a", "b", "c", "d"})  // keys of both nodes
-    CHECK(locks.try_lock(key).result.outcome == Verdict::kOk);
+    CHECK(locks.try_lock(key).outcome == Verdict::kOk);
   Locks one("rediss://" + low.address() + set.settings());
-  CHECK(one.try_lock("a").result.outcome == Verdict::kRefused);  // "a" is on the other node
+  CHECK(one.try_lock("a").outcome == Verdict::kRefused);  // "a" is on the other node
 }
 
 }  // namespace

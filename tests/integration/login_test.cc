@@ -64,10 +64,10 @@ LockOptions shared() {
 }
 
 void take_and_release(Locks& client, const LockOptions& options) {
-  Acquired acquired = client.try_lock("job:1", options);
-  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-  CHECK(acquired.hold.extend(60s).ok());
-  CHECK(acquired.hold.unlock().ok());
+  Result<Hold> acquired = client.try_lock("job:1", options);
+  REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  CHECK(acquired->extend(60s).ok());
+  CHECK(acquired->unlock().ok());
 }
 
 }  // namespace
@@ -79,9 +79,9 @@ TEST_CASE(
   take_and_release(client, {});
   take_and_release(client, shared());
   take_and_release(client, counted(3));
-  Acquired one = client.try_lock("job:1", shared());
-  Acquired two = client.try_lock("job:1", shared());
-  CHECK((one.result.ok() && two.result.ok()));
+  Result<Hold> one = client.try_lock("job:1", shared());
+  Result<Hold> two = client.try_lock("job:1", shared());
+  CHECK((one.ok() && two.ok()));
   CHECK_FALSE(server.has_refused());
 }
 
@@ -93,13 +93,13 @@ TEST_CASE(
   Counter lost;
   LockOptions options;
   options.on_revoke_requested = [&] { revoked.add(); };
-  options.on_lost = [&](const Result&) { lost.add(); };
-  Acquired first = client.lock("job:1");
-  std::future<Acquired> next = client.lock_future("job:1", 0ms, options);
+  options.on_lost = [&](const Status&) { lost.add(); };
+  Result<Hold> first = client.lock("job:1");
+  std::future<Result<Hold>> next = client.lock_future("job:1", options);
   server.await_waiting();
-  CHECK(first.hold.unlock().ok());
-  const Acquired second = next.get();
-  REQUIRE(second.result.ok());
+  CHECK(first->unlock().ok());
+  const Result<Hold> second = next.get();
+  REQUIRE(second.ok());
   until("the subscription", [&] {
     return server.ask({"PUBSUB", "NUMSUB", "__lock__:job:1"}).elements.at(1).integer == 1;
   });
@@ -118,9 +118,9 @@ TEST_CASE("login: a user with these permissions acquires a lock on a quorum, wit
   a.ask({"LOCK", "job:1", "x", "1000", "TOKEN", far});
   a.ask({"UNLOCK", "job:1", "x"});
   Locks client("quorum://app:s%2cc%40ret@" + a.host() + "," + b.host() + "," + c.host());
-  Acquired acquired = client.lock("job:1");
-  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-  CHECK(acquired.hold.unlock().ok());
+  Result<Hold> acquired = client.lock("job:1");
+  REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  CHECK(acquired->unlock().ok());
   take_and_release(client, {});
   for (GuardedServer* server : {&a, &b, &c}) CHECK_FALSE(server->has_refused());
 }
@@ -129,12 +129,12 @@ TEST_CASE("login: a user with these permissions leases, renews, confirms and can
   GuardedServer server;
   Locks client(server.place());
   Leases leases(client);
-  Lease kept = leases.lease({{"job:1", "a"}, {"job:2", "b"}});
-  kept.renew(60s);
-  kept.confirm();
-  Lease dropped = leases.lease({{"job:3", "a"}});
-  dropped.cancel();
-  CHECK_THROWS_AS(leases.lease({{"job:1", "c"}}), Collision);
+  Lease kept = leases.lease({{"job:1", "a"}, {"job:2", "b"}}).value();
+  CHECK(kept.renew(60s).ok());
+  CHECK(kept.confirm().ok());
+  Lease dropped = leases.lease({{"job:3", "a"}}).value();
+  CHECK(dropped.cancel().ok());
+  CHECK(leases.lease({{"job:1", "c"}}).outcome == Verdict::kBusy);
   CHECK_FALSE(server.has_refused());
 }
 
@@ -142,9 +142,10 @@ TEST_CASE("login: the client logs in again after a disconnect") {
   GuardedServer server;
   Locks client(server.place());
   for (int i = 0; i < 4; ++i) {
-    Acquired acquired = client.lock("job:1");  // not try_lock(): a request may be lost with the connection
-    REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-    CHECK(acquired.hold.unlock().ok());
+    Result<Hold> acquired =
+        client.lock("job:1");  // not try_lock(): a request may be lost with the connection
+    REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+    CHECK(acquired->unlock().ok());
     server.cut();
   }
 }
@@ -152,16 +153,18 @@ TEST_CASE("login: the client logs in again after a disconnect") {
 TEST_CASE("login: a rejected login ends a wait at once, and the result says what to do") {
   GuardedServer server;
   const auto tried = [&](const std::string& login, const std::string& key) {
-    return Locks("holdfast://" + login + server.host()).lock(key).result;
+    return Locks("holdfast://" + login + server.host()).lock(key);
   };
-  for (const auto& [login, key, code, advice] :
-       {std::tuple{"", "job:1", "NOAUTH", "HOLDFAST_PASSWORD"},
-        std::tuple{"app:no@", "job:1", "WRONGPASS", "check the user and the password"},
-        std::tuple{"nobody:no@", "job:1", "WRONGPASS", "check the user"},
-        std::tuple{":no@", "job:1", "WRONGPASS", "check the user"},
-        std::tuple{"app:s%2cc%40ret@", "other", "NOPERM", "docs/security.md"}}) {
-    const Result result = tried(login, key);
+  for (const auto& [login, key, error, code, advice] :
+       {std::tuple{"", "job:1", ServerError::kNoLogin, "NOAUTH", "HOLDFAST_PASSWORD"},
+        std::tuple{"app:no@", "job:1", ServerError::kWrongLogin, "WRONGPASS",
+                   "check the user and the password"},
+        std::tuple{"nobody:no@", "job:1", ServerError::kWrongLogin, "WRONGPASS", "check the user"},
+        std::tuple{":no@", "job:1", ServerError::kWrongLogin, "WRONGPASS", "check the user"},
+        std::tuple{"app:s%2cc%40ret@", "other", ServerError::kNoRight, "NOPERM", "docs/security.md"}}) {
+    const auto result = tried(login, key);
     CHECK(result.outcome == Verdict::kRefused);
+    CHECK(result.servers.at(0).error == error);
     CHECK_MESSAGE(result.message.starts_with(code), result.message);
     CHECK_MESSAGE(result.message.find(advice) != std::string::npos, result.message);
   }
@@ -171,19 +174,19 @@ TEST_CASE("login: a wait ends if the password changes meanwhile and the client m
   GuardedServer server;
   Locks client(server.place());
   Locks other("holdfast://:admin@" + server.host());
-  const Acquired held = other.lock("job:1");
-  std::future<Acquired> waiting = client.lock_future("job:1", 0ms);
+  const Result<Hold> held = other.lock("job:1");
+  std::future<Result<Hold>> waiting = client.lock_future("job:1");
   server.await_waiting();
   server.make_user("new");
   server.cut();
-  const Result result = waiting.get().result;
+  const auto result = waiting.get();
   CHECK(result.outcome == Verdict::kRefused);
   CHECK_MESSAGE(result.message.starts_with("WRONGPASS"), result.message);
 }
 
 TEST_CASE("login: a login for a server without a password is rejected with advice") {
   const Server open;
-  const Result result = Locks("holdfast://:pw@127.0.0.1:" + std::to_string(open.port())).lock("k").result;
+  const auto result = Locks("holdfast://:pw@127.0.0.1:" + std::to_string(open.port())).lock("k");
   CHECK(result.outcome == Verdict::kRefused);
   CHECK_MESSAGE(result.message.find("leave the login out") != std::string::npos, result.message);
 }

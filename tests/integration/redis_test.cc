@@ -46,34 +46,34 @@ std::string error_of(const Value& value) { return value.kind == Value::Kind::kEr
 TEST_CASE("redis: readers share a lock, and a writer gets it after the last reader's release") {
   RedisServer server;
   Locks client(server.place());
-  Acquired one = client.try_lock("k", of_mode(Mode::kSharedLock));
-  Acquired two = client.try_lock("k", of_mode(Mode::kSharedLock));
-  REQUIRE(one.result.ok());
-  REQUIRE(two.result.ok());
-  CHECK(two.hold.token() > one.hold.token());
-  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
-  std::future<Acquired> writer = client.lock_future("k", 0ms);
+  Result<Hold> one = client.try_lock("k", of_mode(Mode::kSharedLock));
+  Result<Hold> two = client.try_lock("k", of_mode(Mode::kSharedLock));
+  REQUIRE(one.ok());
+  REQUIRE(two.ok());
+  CHECK(two->token() > one->token());
+  CHECK(client.try_lock("k").outcome == Verdict::kBusy);
+  std::future<Result<Hold>> writer = client.lock_future("k");
   server.await_waiting(1);
-  CHECK(one.hold.unlock().ok());
-  CHECK(two.hold.unlock().ok());
-  const Acquired granted = writer.get();
-  CHECK(granted.result.ok());
-  CHECK(granted.hold.token() > two.hold.token());
+  CHECK(one->unlock().ok());
+  CHECK(two->unlock().ok());
+  const Result<Hold> granted = writer.get();
+  CHECK(granted.ok());
+  CHECK(granted->token() > two->token());
 }
 
 TEST_CASE("redis: a waiter sends no request until the release, and few requests after it") {
   RedisServer server;
   Locks client(server.place());
-  Acquired first = client.lock("k", unrenewed());
-  std::future<Acquired> next = client.lock_future("k", 0ms, unrenewed());
+  Result<Hold> first = client.lock("k", unrenewed());
+  std::future<Result<Hold>> next = client.lock_future("k", unrenewed());
   server.await_waiting(1);
   let_time_pass();
   const int64_t before = server.scripts();
   let_time_pass();
   CHECK(server.scripts() == before);
-  CHECK(first.hold.unlock().ok());
-  const Acquired second = next.get();
-  REQUIRE(second.result.ok());
+  CHECK(first->unlock().ok());
+  const Result<Hold> second = next.get();
+  REQUIRE(second.ok());
   CHECK(server.scripts() - before <= 4);  // the release, an attempt, and the LOCK that takes over the grant
 }
 
@@ -81,8 +81,8 @@ TEST_CASE("redis: the waiters are granted after another program deletes the key,
   RedisServer server;
   Locks client(server.place());
   server.ask("SET k foreign");
-  std::future<Acquired> first = client.lock_future("k", 0ms, unrenewed());
-  std::future<Acquired> second = client.lock_future("k", 0ms, unrenewed());
+  std::future<Result<Hold>> first = client.lock_future("k", unrenewed());
+  std::future<Result<Hold>> second = client.lock_future("k", unrenewed());
   server.await_waiting(1);
   let_time_pass();
   server.ask("DEL k");
@@ -91,25 +91,25 @@ TEST_CASE("redis: the waiters are granted after another program deletes the key,
            second.wait_for(0s) == std::future_status::ready;
   });
   const bool first_granted = first.wait_for(0s) == std::future_status::ready;
-  Acquired granted = (first_granted ? first : second).get();
-  REQUIRE(granted.result.ok());
-  CHECK(granted.hold.unlock().ok());
-  CHECK((first_granted ? second : first).get().result.ok());
+  Result<Hold> granted = (first_granted ? first : second).get();
+  REQUIRE(granted.ok());
+  CHECK(granted->unlock().ok());
+  CHECK((first_granted ? second : first).get().ok());
 }
 
 TEST_CASE("redis: of many waiters for one lock in a program, only one tries at each release") {
   RedisServer server;
   Locks client(server.place());
   constexpr int kWaiting = 20;
-  Acquired holder = client.lock("k", unrenewed());
-  std::vector<std::future<Acquired>> waiting;
+  Result<Hold> holder = client.lock("k", unrenewed());
+  std::vector<std::future<Result<Hold>>> waiting;
   const int64_t at_first = server.scripts();
-  for (int i = 0; i < kWaiting; ++i) waiting.push_back(client.lock_future("k", 0ms, unrenewed()));
+  for (int i = 0; i < kWaiting; ++i) waiting.push_back(client.lock_future("k", unrenewed()));
   until("each waiter has tried once", [&] { return server.scripts() - at_first >= 2 * kWaiting; });
   for (int i = 0; i < kWaiting; ++i) {
     const int64_t before = server.scripts();
-    CHECK(holder.hold.unlock().ok());
-    std::future<Acquired>* ready = nullptr;
+    CHECK(holder->unlock().ok());
+    std::future<Result<Hold>>* ready = nullptr;
     until("the next waiter has the lock", [&] {
       for (auto& one : waiting) {
         if (one.valid() && one.wait_for(0s) == std::future_status::ready) ready = &one;
@@ -117,7 +117,7 @@ TEST_CASE("redis: of many waiters for one lock in a program, only one tries at e
       return ready != nullptr;
     });
     holder = ready->get();
-    REQUIRE(holder.result.ok());
+    REQUIRE(holder.ok());
     // One more than above: the new first waiter reads the TTL to know when to try.
     CHECK(server.scripts() - before <= 5);
   }
@@ -128,19 +128,19 @@ TEST_CASE(
   RedisServer server;
   Locks client(server.place());
   server.ask("LOCK k alice 600000");
-  std::future<Acquired> first = client.lock_future("k", 300ms, unrenewed());
+  std::future<Result<Hold>> first = client.lock_for_future("k", 300ms, unrenewed());
   server.await_waiting(1);
-  std::future<Acquired> second = client.lock_future("k", 0ms, unrenewed());
-  std::future<Acquired> readers = client.lock_future("k", 0ms, of_mode(Mode::kSharedLock));
-  CHECK(first.get().result.outcome == Verdict::kTimeout);
+  std::future<Result<Hold>> second = client.lock_future("k", unrenewed());
+  std::future<Result<Hold>> readers = client.lock_future("k", of_mode(Mode::kSharedLock));
+  CHECK(first.get().outcome == Verdict::kTimeout);
   CHECK(server.ask("RENEW k alice 200").integer == 1);  // no message follows when it expires
   const bool writer_first = second.wait_for(20s) == std::future_status::ready;
   REQUIRE(writer_first == (readers.wait_for(0s) != std::future_status::ready));
-  std::future<Acquired>& then = writer_first ? readers : second;
-  Acquired got = (writer_first ? second : readers).get();
-  REQUIRE(got.result.ok());
-  CHECK(got.hold.unlock().ok());
-  CHECK(then.get().result.ok());
+  std::future<Result<Hold>>& then = writer_first ? readers : second;
+  Result<Hold> got = (writer_first ? second : readers).get();
+  REQUIRE(got.ok());
+  CHECK(got->unlock().ok());
+  CHECK(then.get().ok());
 }
 
 TEST_CASE("redis: a request that waits for replicas delays no renewal") {
@@ -170,8 +170,8 @@ TEST_CASE("redis: after a crash of the holder, the next waiter is granted at the
   REQUIRE(server.ask("LOCK k alice 2000").elements.size() == 2);
   const auto began = Clock::now();
   const int64_t before = server.scripts();
-  const Acquired acquired = client.lock_for("k", 60s, unrenewed());
-  REQUIRE(acquired.result.ok());
+  const Result<Hold> acquired = client.lock_for("k", 60s, unrenewed());
+  REQUIRE(acquired.ok());
   CHECK(Clock::now() - began > 1s);
   CHECK(server.scripts() - before <= 6);
 }
@@ -179,8 +179,8 @@ TEST_CASE("redis: after a crash of the holder, the next waiter is granted at the
 TEST_CASE("redis: a wait that times out is reported, and ends its subscription") {
   RedisServer server;
   Locks client(server.place());
-  const Acquired first = client.lock("k", unrenewed());
-  CHECK(client.lock_for("k", 200ms).result.outcome == Verdict::kTimeout);
+  const Result<Hold> first = client.lock("k", unrenewed());
+  CHECK(client.lock_for("k", 200ms).outcome == Verdict::kTimeout);
   server.await_waiting(0);
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("redis: waiters are notified if a renewal shortens the hold") {
   RedisServer server;
   Locks client(server.place());
   server.ask("LOCK k alice 600000");
-  std::future<Acquired> next = client.lock_future("k", 0ms, unrenewed());
+  std::future<Result<Hold>> next = client.lock_future("k", unrenewed());
   server.await_waiting(1);
   CHECK(server.ask("RENEW k alice 100").integer == 1);
   CHECK(next.wait_for(kPatience) == std::future_status::ready);
@@ -228,27 +228,27 @@ TEST_CASE("redis: a link that is destroyed with a grant releases the grant first
 TEST_CASE("redis: scripts that the server has flushed are sent again, without an error") {
   RedisServer server;
   Locks client(server.place());
-  Acquired acquired = client.lock("k");
+  Result<Hold> acquired = client.lock("k");
   server.ask("SCRIPT FLUSH");
-  CHECK(acquired.hold.extend(40s).ok());
+  CHECK(acquired->extend(40s).ok());
   server.ask("SCRIPT FLUSH");
-  CHECK(acquired.hold.unlock().ok());
+  CHECK(acquired->unlock().ok());
   CHECK(server.is_free("k"));
 }
 
 TEST_CASE("redis: a server that is down is unreachable, and a waiter continues after its restart") {
   RedisServer server;
   Locks client(server.place());
-  const Acquired lost = client.lock("k", unrenewed());
-  std::future<Acquired> waiting = client.lock_future("k", 0ms);
+  const Result<Hold> lost = client.lock("k", unrenewed());
+  std::future<Result<Hold>> waiting = client.lock_future("k");
   server.await_waiting(1);
   const int port = server.process().port();
   server.process().end();
-  CHECK(client.try_lock("other").result.outcome == Verdict::kUnreachable);
+  CHECK(client.try_lock("other").outcome == Verdict::kUnreachable);
   const RedisProcess again({}, port);  // it has no data
-  const Acquired acquired = waiting.get();
-  REQUIRE(acquired.result.ok());
-  CHECK(acquired.hold.token() > lost.hold.token());
+  const Result<Hold> acquired = waiting.get();
+  REQUIRE(acquired.ok());
+  CHECK(acquired->token() > lost->token());
 }
 
 TEST_CASE("redis: the watchdog keeps a lock far beyond its TTL, and reports a deleted lock") {
@@ -256,14 +256,14 @@ TEST_CASE("redis: the watchdog keeps a lock far beyond its TTL, and reports a de
   Locks client(server.place());
   Counter lost;
   LockOptions options = with_ttl(500ms);
-  options.on_lost = [&](const Result&) { lost.add(); };
-  const Acquired acquired = client.lock("k", options);
+  options.on_lost = [&](const Status&) { lost.add(); };
+  const Result<Hold> acquired = client.lock("k", options);
   until("ten renewals", [&] { return server.scripts() >= 12; });
-  CHECK(acquired.hold.is_locked());
+  CHECK(acquired->is_locked());
   CHECK(lost.count() == 0);
   server.ask("DEL k");  // DEL sends no message
   lost.await(1);
-  CHECK_FALSE(acquired.hold.is_locked());
+  CHECK_FALSE(acquired->is_locked());
 }
 
 TEST_CASE("redis: tokens grow, even after the server has lost all data") {
@@ -271,10 +271,10 @@ TEST_CASE("redis: tokens grow, even after the server has lost all data") {
   Locks client(server.place());
   uint64_t last = 0;
   for (int i = 0; i < 5; ++i) {
-    Acquired acquired = client.lock("k");
-    CHECK(acquired.hold.token() > last);
-    last = acquired.hold.token();
-    acquired.hold.unlock();
+    Result<Hold> acquired = client.lock("k");
+    CHECK(acquired->token() > last);
+    last = acquired->token();
+    CHECK(acquired->unlock().ok());
     if (i == 2) server.ask("FLUSHALL");
   }
 }
@@ -283,10 +283,10 @@ TEST_CASE("redis: the existing Redlock libraries and this one exclude each other
   RedisServer server;
   Locks client(server.place());
   CHECK(server.ask("SET k theirs NX PX 60000").text == "OK");
-  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  CHECK(client.try_lock("k").outcome == Verdict::kBusy);
   server.ask("DEL k");
-  const Acquired acquired = client.lock("k");
-  REQUIRE(acquired.result.ok());
+  const Result<Hold> acquired = client.lock("k");
+  REQUIRE(acquired.ok());
   CHECK(server.ask("SET k theirs NX PX 60000").kind == Value::Kind::kNull);
 }
 
@@ -294,22 +294,22 @@ TEST_CASE("redis: leases are granted whole or not at all, renewed, confirmed and
   RedisServer server;
   Locks client(server.place());
   Leases leases(client);
-  Lease lease = leases.lease({{"a", "1"}, {"b", "2"}}, 60s);
+  Lease lease = leases.lease({{"a", "1"}, {"b", "2"}}, 60s).value();
   CHECK(server.ask("GET a").text == "1");
-  CHECK_THROWS_AS(leases.lease({{"b", "x"}, {"c", "y"}}), Collision);
+  CHECK(leases.lease({{"b", "x"}, {"c", "y"}}).outcome == Verdict::kBusy);
   CHECK(server.is_free("c"));
-  lease.renew(200s);
+  CHECK(lease.renew(200s).ok());
   CHECK(server.ask("PTTL b").integer > 100000);
-  CHECK(lease.confirm().size() == 2);
+  CHECK(lease.confirm()->size() == 2);
   CHECK(server.ask("PTTL a").integer == -1);
-  Lease other = leases.lease({{"c", "3"}});
-  other.cancel();
+  Lease other = leases.lease({{"c", "3"}}).value();
+  CHECK(other.cancel().ok());
   CHECK(server.is_free("c"));
-  { const Lease dropped = leases.lease({{"d", "4"}}); }
+  { const Lease dropped = leases.lease({{"d", "4"}}).value(); }
   until("the lease is cancelled", [&] { return server.is_free("d"); });
-  Lease stolen = leases.lease({{"e", "5"}, {"f", "6"}});
+  Lease stolen = leases.lease({{"e", "5"}, {"f", "6"}}).value();
   server.ask("DEL e");
-  CHECK_THROWS_AS(stolen.confirm(), Expired);
+  CHECK(stolen.confirm().outcome == holdfast::Outcome::kExpired);
   CHECK(server.is_free("f"));
 }
 
@@ -325,13 +325,13 @@ TEST_CASE("redis: LOCKS REVOKE notifies the holder, and its hold continues") {
   Counter asked;
   LockOptions options = unrenewed();
   options.on_revoke_requested = [&] { asked.add(); };
-  const Acquired acquired = client.lock("k", options);
-  REQUIRE(acquired.result.ok());
+  const Result<Hold> acquired = client.lock("k", options);
+  REQUIRE(acquired.ok());
   server.await_waiting(1);
   CHECK(server.ask("LOCKS REVOKE other").integer == 0);
   CHECK(server.ask("LOCKS REVOKE k").integer == 1);
   asked.await(1);
-  CHECK(acquired.hold.is_locked());
+  CHECK(acquired->is_locked());
   CHECK(asked.count() == 1);
 }
 
@@ -362,43 +362,43 @@ TEST_CASE("redis: a grant that too few replicas acknowledge is released, and the
   RedisServer server;
   const std::string place = server.place() + "?acks=1&ack-timeout=300";
   Locks alone(place);
-  const Acquired refused = alone.try_lock("k");
-  CHECK(refused.result.outcome == Verdict::kRefused);
-  CHECK(refused.result.message.find("only 0 of 1 replicas acknowledged") != std::string::npos);
+  const Result<Hold> refused = alone.try_lock("k");
+  CHECK(refused.outcome == Verdict::kRefused);
+  CHECK(refused.message.find("only 0 of 1 replicas acknowledged") != std::string::npos);
   CHECK(server.is_free("k"));
   Leases leases(alone);
-  CHECK_THROWS_AS(leases.lease({{"k", "1"}}), StoreError);
+  CHECK(leases.lease({{"k", "1"}}).outcome == Verdict::kRefused);
   CHECK(server.is_free("k"));
   const RedisProcess replica({"--replicaof", "127.0.0.1", std::to_string(server.process().port()),
                               "--repl-diskless-sync-delay", "0"});
   until("the replica is in sync",
         [&] { return replica.info("replication", "master_link_status") == "up"; });
   Locks client(server.place() + "?acks=1&timeout=20000");
-  Acquired acquired = client.try_lock("k");
-  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-  CHECK(replica.ask("GET k").text == acquired.hold.owner());
-  std::future<Acquired> next = client.lock_future("k", 0ms);
+  Result<Hold> acquired = client.try_lock("k");
+  REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  CHECK(replica.ask("GET k").text == acquired->owner());
+  std::future<Result<Hold>> next = client.lock_future("k");
   server.await_waiting(1);
-  CHECK(acquired.hold.unlock().ok());
-  const Acquired waited = next.get();
-  REQUIRE(waited.result.ok());
-  CHECK(replica.ask("GET k").text == waited.hold.owner());
+  CHECK(acquired->unlock().ok());
+  const Result<Hold> waited = next.get();
+  REQUIRE(waited.ok());
+  CHECK(replica.ask("GET k").text == waited->owner());
 }
 
 TEST_CASE("redis: a password works for requests and for waiting; a wrong password is reported") {
   RedisProcess redis({"--requirepass", "a@b"});
   const std::string address = redis.address();
   Locks client("redis://:a%40b@" + address);
-  Acquired acquired = client.lock("k");
-  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-  std::future<Acquired> next = client.lock_future("k", 0ms);
+  Result<Hold> acquired = client.lock("k");
+  REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  std::future<Result<Hold>> next = client.lock_future("k");
   let_time_pass();
-  CHECK(acquired.hold.unlock().ok());
-  CHECK(next.get().result.ok());
-  CHECK(Locks("redis://default:a%40b@" + address).try_lock("other").result.ok());
+  CHECK(acquired->unlock().ok());
+  CHECK(next.get().ok());
+  CHECK(Locks("redis://default:a%40b@" + address).try_lock("other").ok());
   for (const char* login : {":wrong@", "nobody:a%40b@", ""}) {
     CAPTURE(login);
-    const Result result = Locks("redis://" + std::string(login) + address).lock("third").result;
+    const auto result = Locks("redis://" + std::string(login) + address).lock("third");
     CHECK(result.outcome == Verdict::kRefused);
     const bool told = result.message.starts_with("WRONGPASS") || result.message.starts_with("NOAUTH");
     CHECK_MESSAGE(told, result.message);
@@ -414,32 +414,32 @@ TEST_CASE(
   const std::string place = "quorum://" + address(one.place()) + "," + address(two->place()) + "," +
                             redis.place() + "?timeout=2000";
   Locks client(place);
-  Acquired first = client.lock("k", unrenewed());
-  REQUIRE(first.result.ok());
-  uint64_t last = first.hold.token();
+  Result<Hold> first = client.lock("k", unrenewed());
+  REQUIRE(first.ok());
+  uint64_t last = first->token();
   until("Redis has granted it, too", [&] { return !redis.is_free("k"); });
   CHECK(redis.ask("LOCK k other 1000").kind == Value::Kind::kNull);
-  std::future<Acquired> next = client.lock_future("k", 0ms, unrenewed());
+  std::future<Result<Hold>> next = client.lock_future("k", unrenewed());
   until("the client waits at one of the servers", [&] {
     return one.lock_info("lock_waiters") + two->lock_info("lock_waiters") + redis.listeners("k") > 0;
   });
-  CHECK(first.hold.unlock().ok());
-  Acquired second = next.get();
-  REQUIRE(second.result.ok());
-  CHECK(second.hold.token() > last);
-  last = second.hold.token();
-  CHECK(second.hold.unlock().ok());
+  CHECK(first->unlock().ok());
+  Result<Hold> second = next.get();
+  REQUIRE(second.ok());
+  CHECK(second->token() > last);
+  last = second->token();
+  CHECK(second->unlock().ok());
   two.reset();
   last = 0;  // the next key has no waiter whose queue would determine the order of servers
   // Redis makes tokens by its own clock, mostly ahead of the tokens of Holdfast: the library fences them.
   for (int i = 0; i < 3; ++i) {
-    Acquired acquired = client.lock("fresh", unrenewed());
-    REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-    CHECK(acquired.hold.token() > last);
-    last = acquired.hold.token();
+    Result<Hold> acquired = client.lock("fresh", unrenewed());
+    REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+    CHECK(acquired->token() > last);
+    last = acquired->token();
     for (LockServer* server : {static_cast<LockServer*>(&one), static_cast<LockServer*>(&redis)})
       CHECK(token_in(server->ask("LOCKS INFO fresh")) == last);
-    CHECK(acquired.hold.unlock().ok());
+    CHECK(acquired->unlock().ok());
   }
   // The server with the smaller token was fenced: either may be that server.
   const std::string digest = client::evalsha_of({"fence", {}, {}})[1];
@@ -452,10 +452,10 @@ TEST_CASE("redis: a hold on a cluster follows its slot, through a requested fail
   Locks client(cluster.place() + "?timeout=2000");
   Counter lost;
   LockOptions options = with_ttl(60s);
-  options.on_lost = [&](const Result&) { lost.add(); };
-  Acquired acquired = client.lock("k", options);
-  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
-  const uint64_t token = acquired.hold.token();
+  options.on_lost = [&](const Status&) { lost.add(); };
+  Result<Hold> acquired = client.lock("k", options);
+  REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  const uint64_t token = acquired->token();
   RedisProcess& master = cluster.master_of("k");
   RedisProcess* replica = cluster.replica_of(master);
   REQUIRE(replica != nullptr);
@@ -464,25 +464,25 @@ TEST_CASE("redis: a hold on a cluster follows its slot, through a requested fail
            replica->info("replication", "master_link_status") == "up";
   });
   cluster.fail_over("k", *replica);
-  CHECK(acquired.hold.extend(60s).ok());  // MOVED
-  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
-  std::future<Acquired> waiting = client.lock_future("k", 0ms);
+  CHECK(acquired->extend(60s).ok());  // MOVED
+  CHECK(client.try_lock("k").outcome == Verdict::kBusy);
+  std::future<Result<Hold>> waiting = client.lock_future("k");
   until("the old master is a replica",
         [&] { return master.info("replication", "master_link_status") == "up"; });
-  CHECK(acquired.hold.unlock().ok());
-  Acquired second = waiting.get();
-  REQUIRE(second.result.ok());
-  CHECK(second.hold.token() > token);
+  CHECK(acquired->unlock().ok());
+  Result<Hold> second = waiting.get();
+  REQUIRE(second.ok());
+  CHECK(second->token() > token);
   until("the replica has the lock", [&] {
-    return replica->info("replication", "connected_slaves") == "1" && second.hold.extend(60s).ok();
+    return replica->info("replication", "connected_slaves") == "1" && second->extend(60s).ok();
   });
   let_time_pass();  // so that replication, which follows the reply, is done
   replica->end();
   cluster.await_master("k", master);
-  until("the hold is renewed on the new master", [&] { return second.hold.extend(60s).ok(); });
-  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
-  CHECK(second.hold.unlock().ok());
-  CHECK(client.lock("k").hold.token() > second.hold.token());
+  until("the hold is renewed on the new master", [&] { return second->extend(60s).ok(); });
+  CHECK(client.try_lock("k").outcome == Verdict::kBusy);
+  CHECK(second->unlock().ok());
+  CHECK(client.lock("k")->token() > second->token());
   CHECK(lost.count() == 0);
 }
 
@@ -492,45 +492,45 @@ TEST_CASE("redis: a slot of a cluster moves to another node while a lock in it i
   RedisProcess& from = cluster.master_of("k");
   RedisProcess& to = cluster.master_of(cluster.master_of("other").port() == from.port() ? "a" : "other");
   REQUIRE(&from != &to);
-  Acquired acquired = client.lock("k", unrenewed());
-  REQUIRE(acquired.result.ok());
+  Result<Hold> acquired = client.lock("k", unrenewed());
+  REQUIRE(acquired.ok());
   const std::string set = "CLUSTER SETSLOT " + std::to_string(hash_slot("k"));
   const std::string from_id = from.ask("CLUSTER MYID").text;
   const std::string to_id = to.ask("CLUSTER MYID").text;
   CHECK(to.ask(set + " IMPORTING " + from_id).text == "OK");
   CHECK(from.ask(set + " MIGRATING " + to_id).text == "OK");
-  CHECK(acquired.hold.extend(60s).ok());
+  CHECK(acquired->extend(60s).ok());
   for (const std::string& key : {std::string("k"), token_key("k")}) {
     const std::string port = std::to_string(to.port());
     CHECK(from.ask("MIGRATE 127.0.0.1 " + port + " " + key + " 0 5000").text == "OK");
   }
-  CHECK(acquired.hold.extend(60s).ok());  // ASK
-  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  CHECK(acquired->extend(60s).ok());  // ASK
+  CHECK(client.try_lock("k").outcome == Verdict::kBusy);
   // A new lock needs keys that do not exist yet. Redis accepts them only after the move.
-  std::future<Acquired> fresh = client.lock_future("{k}new", std::nullopt, unrenewed());
+  std::future<Result<Hold>> fresh = client.try_lock_future("{k}new", unrenewed());
   // The client retries, but not longer than its timeout.
   const auto began = Clock::now();
-  const Result late = Locks(cluster.place() + "?timeout=300").try_lock("{k}late").result;
+  const auto late = Locks(cluster.place() + "?timeout=300").try_lock("{k}late");
   CHECK(late.outcome == Verdict::kUnreachable);
   CHECK(Clock::now() - began < 5s);
   // A node's refusal can arrive in the last millisecond of the timeout, too.
   for (int timeout_ms = 21; timeout_ms < 61; timeout_ms += 2) {
     const std::string query = "?timeout=" + std::to_string(timeout_ms);
-    const Result refused = Locks(cluster.place() + query).try_lock("{k}late").result;
+    const auto refused = Locks(cluster.place() + query).try_lock("{k}late");
     CHECK_MESSAGE(refused.outcome == Verdict::kUnreachable, query, ": ", refused.message);
   }
   let_time_pass();
   for (RedisProcess* node : {&to, &from}) CHECK(node->ask(set + " NODE " + to_id).text == "OK");
-  const Result result = fresh.get().result;
+  const auto result = fresh.get();
   CHECK_MESSAGE(result.ok(), result.message);
-  CHECK(acquired.hold.unlock().ok());  // MOVED
+  CHECK(acquired->unlock().ok());  // MOVED
 }
 
 TEST_CASE("redis: a waiter whose cluster node crashes is notified of the release by another node") {
   RedisCluster cluster;
   Locks client(cluster.place() + "?timeout=2000");
-  Acquired acquired = client.lock("k", with_ttl(60s));
-  std::future<Acquired> waiting = client.lock_future("k", 0ms);
+  Result<Hold> acquired = client.lock("k", with_ttl(60s));
+  std::future<Result<Hold>> waiting = client.lock_future("k");
   const auto listener = [&]() -> RedisProcess* {
     for (const auto& node : cluster.nodes()) {
       if (node->runs() && node->ask("PUBSUB NUMSUB __lock__:k").elements.at(1).integer == 1)
@@ -542,18 +542,18 @@ TEST_CASE("redis: a waiter whose cluster node crashes is notified of the release
   let_time_pass();  // the lock reaches the replica: the node may be the master of the lock
   listener()->end();
   until("the client is subscribed on another node", [&] { return listener() != nullptr; });
-  until("the hold is renewed", [&] { return acquired.hold.extend(60s).ok(); });
-  CHECK(acquired.hold.unlock().ok());
-  CHECK(waiting.get().result.ok());
+  until("the hold is renewed", [&] { return acquired->extend(60s).ok(); });
+  CHECK(acquired->unlock().ok());
+  CHECK(waiting.get().ok());
 }
 
 TEST_CASE("redis: keys of a cluster are found on any node; a link to a single node gets advice") {
   RedisCluster cluster;
   Locks client(cluster.place());
-  std::vector<Acquired> held;
+  std::vector<Result<Hold>> held;
   for (int i = 0; i < 30; ++i) {
     held.push_back(client.try_lock("key:" + std::to_string(i)));
-    REQUIRE_MESSAGE(held.back().result.ok(), held.back().result.message);
+    REQUIRE_MESSAGE(held.back().ok(), held.back().message);
   }
   size_t masters = 0;
   for (const auto& node : cluster.nodes()) {
@@ -561,13 +561,13 @@ TEST_CASE("redis: keys of a cluster are found on any node; a link to a single no
   }
   CHECK(masters == 3);
   Leases leases(client);
-  Lease lease = leases.lease({{"{x}a", "1"}, {"{x}b", "2"}});
-  lease.confirm();
-  CHECK_THROWS_AS(leases.lease({{"a", "1"}, {"b", "2"}}), StoreError);  // in different slots
+  Lease lease = leases.lease({{"{x}a", "1"}, {"{x}b", "2"}}).value();
+  CHECK(lease.confirm().ok());
+  CHECK(leases.lease({{"a", "1"}, {"b", "2"}}).outcome == Verdict::kRefused);  // in different slots
   int away = 0;
   Locks one("redis://" + cluster.nodes()[0]->address());
   for (int i = 0; i < 30; ++i) {
-    const Result result = one.try_lock("free:" + std::to_string(i)).result;
+    const auto result = one.try_lock("free:" + std::to_string(i));
     if (!result.ok() && result.message.find("redis-cluster://") != std::string::npos) ++away;
   }
   CHECK(away > 5);

@@ -33,6 +33,8 @@ VERSIONS = (r"src/io/os/build_info\.cc$",
 
 # The first row that matches a file applies to it: the permitted includes, and the message for any other.
 AREAS = [
+    (r"include/holdfast/format\.h", [STD, PUBLIC, r"<fmt/format\.h>"],
+     "the formatters include the public API, std and fmt"),
     (r"include/", [STD, PUBLIC],
      "the public API includes only the standard library and itself"),
     (r"src/core/base/page_pool\.cc", [STD, CORE, r"<sys/mman\.h>"],

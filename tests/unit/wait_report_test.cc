@@ -11,7 +11,7 @@ namespace {
 
 using Ms = WaitReport::Ms;
 
-Result away(const std::string& why) {
+Status away(const std::string& why) {
   return {Outcome::kUnreachable, "too few", {{"a:1", Outcome::kUnreachable, 0, why}}};
 }
 
@@ -47,12 +47,12 @@ TEST_CASE(
 
 TEST_CASE("wait report: a lock that another client holds is not reported") {
   WaitReport report;
-  const Result busy{Outcome::kBusy, "others", {{"a:1", Outcome::kBusy, 0, ""}}};
+  const Status busy{Outcome::kBusy, "others", {{"a:1", Outcome::kBusy, 0, ""}}};
   CHECK_FALSE(report.note(busy, Ms(0)));
 }
 
 TEST_CASE("wait report: each server that is unreachable or rejects is named, other servers are not") {
-  const Result result{Outcome::kUnreachable,
+  const Status result{Outcome::kUnreachable,
                       "",
                       {{"a:1", Outcome::kUnreachable, 0, "connection refused"},
                        {"b:1", Outcome::kBusy, 0, ""},
@@ -66,7 +66,7 @@ TEST_CASE("wait report: each server that is unreachable or rejects is named, oth
 
 TEST_CASE("wait report: an attempt that did not wait for a server reports its last known state") {
   const auto attempt = [](const char* a, const char* b) {
-    return Result{Outcome::kUnreachable,
+    return Status{Outcome::kUnreachable,
                   "",
                   {{"a:1", Outcome::kUnreachable, 0, a}, {"b:1", Outcome::kUnreachable, 0, b}}};
   };
@@ -76,7 +76,7 @@ TEST_CASE("wait report: an attempt that did not wait for a server reports its la
   CHECK(report.note(attempt("no answer yet", "gone"), Ms(1000)) == both);
   CHECK_FALSE(report.note(attempt("refused", "no answer yet"), Ms(5999)));
   CHECK(report.note(attempt("no answer yet", "no answer yet"), Ms(6000)) == both);
-  const Result back{Outcome::kBusy, "", {{"b:1", Outcome::kBusy, 0, ""}}};
+  const Status back{Outcome::kBusy, "", {{"b:1", Outcome::kBusy, 0, ""}}};
   CHECK_FALSE(report.note(back, Ms(7000)));
   CHECK(report.note(attempt("refused", "no answer yet"), Ms(8000)) == "cannot reach a:1: refused");
 }
@@ -97,7 +97,7 @@ TEST_CASE("wait report: alternating reasons of a silent server are reported as o
 
 TEST_CASE("wait report: a reason reported with other news is not repeated until it changes") {
   WaitReport report;
-  const Result one = away("refused");
+  const Status one = away("refused");
   CHECK(report.cover(one.servers, Ms(0)) == "cannot reach a:1: refused");
   CHECK_FALSE(report.note(one, Ms(60000)));
   CHECK(report.note(away("x"), Ms(60001)));

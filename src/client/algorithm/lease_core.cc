@@ -31,27 +31,44 @@ std::string fresh_id() {
   return id;
 }
 
-std::string text_of(const std::exception_ptr& cause) {
-  try {
-    std::rethrow_exception(cause);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception that is not a std::exception";
-  }
-}
-
 std::exception_ptr fault_of_store(const char* what) {
   return std::make_exception_ptr(std::runtime_error(what));
 }
 
-StoreError store_error(const std::exception_ptr& cause, const std::string& what_now) {
-  return {"the store failed: " + text_of(cause) + "; " + what_now, cause};
+// The store may throw an Error; any other exception says only that its answer is unknown.
+Status of_store(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const Error& error) {
+    return error.status();
+  } catch (const std::exception& e) {
+    return {Outcome::kUnreachable, e.what()};
+  } catch (...) {
+    return {Outcome::kUnreachable, "an exception that is not a std::exception"};
+  }
 }
 
-void forbid_ended(Lease::State state) {
-  if (state == Lease::State::kConfirmed) throw Confirmed("the lease was confirmed before", nullptr);
-  if (state == Lease::State::kCancelled) throw Cancelled("the lease was cancelled before", nullptr);
+Status store_failed(const std::exception_ptr& cause, const std::string& what_now) {
+  Status status = of_store(cause);
+  status.message = "the store failed: " + status.message + "; " + what_now;
+  status.cause = cause;
+  return status;
+}
+
+Status ended(Outcome outcome, const char* message, const std::exception_ptr& cause = nullptr) {
+  Status status{outcome, message};
+  status.cause = cause;
+  return status;
+}
+
+Status success() { return {Outcome::kOk, ""}; }
+
+Status check_ended(Lease::State state) {
+  if (state == Lease::State::kConfirmed)
+    return ended(Outcome::kLeaseConfirmed, "the lease was confirmed before");
+  if (state == Lease::State::kCancelled)
+    return ended(Outcome::kLeaseCancelled, "the lease was cancelled before");
+  return success();
 }
 
 }  // namespace
@@ -100,7 +117,6 @@ LeaseCore::LeaseCore(LeaseBackend place, std::vector<Document> documents, millis
       ttl_(ttl),
       documents_(std::move(documents)) {
   forbid_to_wait();
-  grant();
 }
 
 LeaseCore::~LeaseCore() {
@@ -157,7 +173,7 @@ void LeaseCore::end_as(Lease::State state) {
 
 // --- grant ---
 
-void LeaseCore::grant() {
+Status LeaseCore::grant() {
   const TimeMs from = backend_.clock();
   Answers result = Answers::of(documents_.size(),
                                {Verdict::kDone, Verdict::kExists, Verdict::kSkipped, Verdict::kFailed},
@@ -167,14 +183,17 @@ void LeaseCore::grant() {
       result.fail(answer, "it stored a document without an etag");
   }
   for (size_t i = 0; i < documents_.size(); ++i) documents_[i].etag = result.answers[i].etag;
-  if (result.cause || result.has(Verdict::kExists) || result.has(Verdict::kSkipped)) refuse_grant(result);
+  if (result.cause || result.has(Verdict::kExists) || result.has(Verdict::kSkipped))
+    return refuse_grant(result);
   valid_until_ = client::end_of_validity(from, {ttl_.count()});
-  if (state_now() == Lease::State::kExpired)
-    throw Expired("the store's answer took longer than the ttl", roll_back(documents_));
+  if (is_due(valid_until_, backend_.clock()))
+    return ended(Outcome::kExpired, "the store's answer took longer than the ttl", roll_back(documents_));
+  state_ = Lease::State::kGranted;
+  return success();
 }
 
-// Removes the documents that the store may have inserted, then throws Collision or StoreError.
-void LeaseCore::refuse_grant(const Answers& result) {
+// Removes the documents that the store may have inserted. Returns the reason why no lease is granted.
+Status LeaseCore::refuse_grant(const Answers& result) {
   std::vector<Document> put;
   std::vector<std::string> colliding;
   for (size_t i = 0; i < documents_.size(); ++i) {
@@ -185,12 +204,17 @@ void LeaseCore::refuse_grant(const Answers& result) {
   }
   const std::exception_ptr left = put.empty() ? nullptr : roll_back(put);
   if (result.cause || colliding.empty()) {
-    throw store_error(
+    return store_failed(
         result.cause ? result.cause : fault_of_store("it skipped documents although no key collides"),
         left ? "the documents that it may have stored could not be removed; they expire with their ttl"
              : "no document is leased");
   }
-  throw Collision(std::move(colliding), left);
+  Status busy = ended(Outcome::kBusy, "", left);
+  busy.message = colliding.size() == 1
+                     ? "a key is not free: " + colliding.front()
+                     : std::to_string(colliding.size()) + " keys are not free, first " + colliding.front();
+  busy.keys = std::move(colliding);
+  return busy;
 }
 
 // --- confirm, renew, cancel ---
@@ -210,9 +234,9 @@ LeaseCore::Answers LeaseCore::touch(std::optional<milliseconds> ttl) {
   return result;
 }
 
-// Throws if a document is lost, or another client has ended the lease. `by_us`: an earlier confirm() of
-// this object may have confirmed it.
-void LeaseCore::judge(const Answers& result, bool by_us) {
+// Returns kOk unless a document is lost, or another client has ended the lease. `by_us`: an earlier
+// confirm() of this object may have confirmed it.
+Status LeaseCore::judge(const Answers& result, bool by_us) {
   std::vector<Document> left;
   for (size_t i = 0; i < documents_.size(); ++i) {
     const Verdict verdict = result.answers[i].verdict;
@@ -220,97 +244,103 @@ void LeaseCore::judge(const Answers& result, bool by_us) {
       left.push_back(documents_[i]);
   }
   if (result.has(Verdict::kMissing) || result.has(Verdict::kChanged) || result.has(Verdict::kForgotten))
-    expire(left, kLost);
+    return expire(left, kLost);
   if (result.has(Verdict::kCancelled)) {
     end_as(Lease::State::kCancelled);
-    throw Cancelled("the lease was cancelled by another client", nullptr);
+    return ended(Outcome::kLeaseCancelled, "the lease was cancelled by another client");
   }
   if (result.has(Verdict::kConfirmed) && !by_us) {
     end_as(Lease::State::kConfirmed);
-    throw Confirmed("the lease was confirmed by another client", nullptr);
+    return ended(Outcome::kLeaseConfirmed, "the lease was confirmed by another client");
   }
+  return success();
 }
 
-// Removes `left`, the documents that may still be in the store, and throws Expired. If they may be
-// permanent and the removal failed, throws StoreError, so that the caller cancels the lease again.
-void LeaseCore::expire(const std::vector<Document>& left, const char* why) {
+// Removes `left`, the documents that may still be in the store, and returns kExpired. If they may be
+// permanent and the removal failed, returns the store's failure, so that the caller cancels the lease
+// again.
+Status LeaseCore::expire(const std::vector<Document>& left, const char* why) {
   const std::exception_ptr cause = left.empty() ? nullptr : roll_back(left);
   if (cause && confirm_asked_) {
     cancel_asked_ = true;
-    throw store_error(cause,
-                      "some documents are lost, and the rest may stay for ever: call cancel() again");
+    return store_failed(cause,
+                        "some documents are lost, and the rest may stay for ever: call cancel() again");
   }
   end_as(Lease::State::kExpired);
-  throw Expired(why, cause);
+  return ended(Outcome::kExpired, why, cause);
 }
 
-// Throws if the lease has ended or is being cancelled. `lock` holds mutex_.
-void LeaseCore::forbid_end(std::unique_lock<std::mutex>& lock) {
+// Returns kOk unless the lease has ended or is being cancelled. `lock` holds mutex_; the caller must not
+// rely on it after another outcome.
+Status LeaseCore::check_open(std::unique_lock<std::mutex>& lock) {
   const Lease::State state = state_now();
-  forbid_ended(state);
+  if (Status status = check_ended(state); !status) return status;
   if (state == Lease::State::kExpired) {
     const bool was_reported = state_ == Lease::State::kExpired;
     lock.unlock();
-    expire(was_reported ? std::vector<Document>{} : documents_, kLate);
+    return expire(was_reported ? std::vector<Document>{} : documents_, kLate);
   }
-  if (cancel_asked_) throw Cancelled("a cancel() of the lease is in doubt: call cancel() again", nullptr);
+  if (cancel_asked_)
+    return ended(Outcome::kLeaseCancelled, "a cancel() of the lease is in doubt: call cancel() again");
+  return success();
 }
 
-std::vector<uint64_t> LeaseCore::confirm() {
+Result<std::vector<uint64_t>> LeaseCore::confirm() {
   forbid_to_wait();
   const std::lock_guard turn(turn_);
   std::unique_lock lock(mutex_);
-  forbid_end(lock);
+  if (Status status = check_open(lock); !status) return status;
   state_ = Lease::State::kInDoubt;
   doubt_of_confirm_ = true;
   lock.unlock();
   const bool again = std::exchange(confirm_asked_, true);
   const Answers result = touch(std::nullopt);
   if (again && result.has(Verdict::kForgotten))
-    throw store_error(fault_of_store("it no longer knows the lease"),
-                      "whether the lease was confirmed is unknown");
-  judge(result, again);
+    return store_failed(fault_of_store("it no longer knows the lease"),
+                        "whether the lease was confirmed is unknown");
+  if (Status status = judge(result, again); !status) return status;
   if (result.cause)
-    throw store_error(result.cause, "whether the lease is confirmed is in doubt: call confirm() again");
+    return store_failed(result.cause, "whether the lease is confirmed is in doubt: call confirm() again");
   end_as(Lease::State::kConfirmed);
   std::vector<uint64_t> etags;
   for (const Document& document : documents_) etags.push_back(document.etag);
-  return etags;
+  return {success(), std::move(etags)};
 }
 
-void LeaseCore::renew(std::optional<milliseconds> ttl) {
+Status LeaseCore::renew(std::optional<milliseconds> ttl) {
   forbid_to_wait();
   const std::lock_guard turn(turn_);
   const milliseconds wanted = ttl.value_or(ttl_);
   std::unique_lock lock(mutex_);
-  forbid_end(lock);
+  if (Status status = check_open(lock); !status) return status;
   if (state_ == Lease::State::kInDoubt) {
-    throw store_error(fault_of_store("it did not answer confirm()"),
-                      "only confirm() or cancel() can end the doubt");
+    return store_failed(fault_of_store("it did not answer confirm()"),
+                        "only confirm() or cancel() can end the doubt");
   }
   const TimeMs until = client::end_of_validity(backend_.clock(), {wanted.count()});
   valid_until_ = std::min(valid_until_, until);  // the store may have a shorter TTL already
   lock.unlock();
   const Answers result = touch(wanted);
-  judge(result, false);
+  if (Status status = judge(result, false); !status) return status;
   if (result.cause)
-    throw store_error(result.cause, "whether the lease is renewed is unknown: call renew() again");
+    return store_failed(result.cause, "whether the lease is renewed is unknown: call renew() again");
   lock.lock();
   // state() may have reported kExpired meanwhile: the lease must not become valid again.
   if (state_now() == Lease::State::kExpired) {
     lock.unlock();
-    expire(documents_, kLate);
+    return expire(documents_, kLate);
   }
   valid_until_ = until;
   ttl_ = wanted;
+  return success();
 }
 
-void LeaseCore::cancel() {
+Status LeaseCore::cancel() {
   forbid_to_wait();
   const std::lock_guard turn(turn_);
   std::unique_lock lock(mutex_);
-  if (state_ == Lease::State::kExpired) return;
-  forbid_ended(state_);
+  if (state_ == Lease::State::kExpired) return success();
+  if (Status status = check_ended(state_); !status) return status;
   const bool late = state_now() == Lease::State::kExpired;
   state_ = Lease::State::kInDoubt;
   doubt_of_confirm_ = confirm_asked_;
@@ -319,20 +349,21 @@ void LeaseCore::cancel() {
   const Answers result = remove(documents_);
   if (result.has(Verdict::kConfirmed)) {
     end_as(Lease::State::kConfirmed);
-    throw Confirmed("the lease was confirmed before", nullptr);
+    return ended(Outcome::kLeaseConfirmed, "the lease was confirmed before");
   }
   if (result.cause) {
-    throw store_error(result.cause,
-                      confirm_asked_
-                          ? "whether the lease is confirmed or cancelled is in doubt: call cancel() again"
-                          : "the remaining documents expire with their ttl");
+    return store_failed(result.cause,
+                        confirm_asked_
+                            ? "whether the lease is confirmed or cancelled is in doubt: call cancel() again"
+                            : "the remaining documents expire with their ttl");
   }
   if (confirm_asked_ && result.has(Verdict::kForgotten))
-    throw store_error(fault_of_store("it no longer knows the lease"),
-                      "whether the lease was confirmed is unknown");
+    return store_failed(fault_of_store("it no longer knows the lease"),
+                        "whether the lease was confirmed is unknown");
   end_as(late ? Lease::State::kExpired : Lease::State::kCancelled);
   if (!again && !late && result.has(Verdict::kCancelled))
-    throw Cancelled("the lease was cancelled by another client", nullptr);
+    return ended(Outcome::kLeaseCancelled, "the lease was cancelled by another client");
+  return success();
 }
 
 // --- removal ---

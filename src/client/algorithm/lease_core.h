@@ -33,21 +33,24 @@ struct LeaseBackend {
 
 class LeaseCore {
  public:
-  // Grants the lease and waits for the answer; throws as Leases::lease() does. The caller has checked the
-  // documents and the TTL.
+  // The caller has checked the documents and the TTL.
   LeaseCore(LeaseBackend place, std::vector<Document> documents, milliseconds ttl);
   LeaseCore(const LeaseCore&) = delete;
   LeaseCore& operator=(const LeaseCore&) = delete;
   // Cancels the lease unless it has ended.
   ~LeaseCore();
 
+  // Grants the lease and waits for the answer, as Leases::lease() does. Call it once, before the functions
+  // of Lease.
+  Status grant();
+
   // The functions of Lease; any thread may call them.
   Lease::State state() const;
   milliseconds validity() const;
   std::vector<Document> documents() const;
-  std::vector<uint64_t> confirm();
-  void renew(std::optional<milliseconds> ttl);
-  void cancel();
+  Result<std::vector<uint64_t>> confirm();
+  Status renew(std::optional<milliseconds> ttl);
+  Status cancel();
 
  private:
   using Verdict = LeaseStore::Verdict;
@@ -55,17 +58,16 @@ class LeaseCore {
 
   void forbid_after_fork() const;
   void forbid_to_wait() const;
-  void grant();
-  [[noreturn]] void refuse_grant(const Answers& result);
+  Status refuse_grant(const Answers& result);
   // The caller holds mutex_:
   Lease::State state_now() const;
   // The caller holds mutex_ and turn_:
-  void forbid_end(std::unique_lock<std::mutex>& lock);
+  Status check_open(std::unique_lock<std::mutex>& lock);
   // The caller holds turn_, but not mutex_:
   Answers touch(std::optional<milliseconds> ttl);
-  void judge(const Answers& result, bool by_us);
+  Status judge(const Answers& result, bool by_us);
   void end_as(Lease::State state);
-  [[noreturn]] void expire(const std::vector<Document>& left, const char* why);
+  Status expire(const std::vector<Document>& left, const char* why);
   Answers remove(const std::vector<Document>& documents);
   std::exception_ptr roll_back(const std::vector<Document>& documents);
 
@@ -78,8 +80,8 @@ class LeaseCore {
   bool cancel_asked_ = false;   // the store got a cancel and may have done it
   mutable std::mutex mutex_;    // guards the members below; never held during a call to the store
   std::vector<Document> documents_;
-  Lease::State state_ = Lease::State::kGranted;
-  bool doubt_of_confirm_ = false;  // kInDoubt, and the lease may be confirmed
+  Lease::State state_ = Lease::State::kExpired;  // until the grant
+  bool doubt_of_confirm_ = false;                // kInDoubt, and the lease may be confirmed
   TimeMs valid_until_;
 };
 

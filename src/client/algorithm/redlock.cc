@@ -41,6 +41,9 @@ const char* words_of(Outcome outcome) {
       return "the caller cancelled the request";
     case Outcome::kNotOwner:
       return "another owner holds the lock";
+    case Outcome::kLeaseConfirmed:
+    case Outcome::kLeaseCancelled:
+      break;  // of leases only
   }
   return "";
 }
@@ -132,8 +135,8 @@ void Redlock::judge_fencing(TimeMs now) {
   begin_fencing(largest, now);
 }
 
-Result Redlock::result_for(Outcome outcome) const {
-  Result result{outcome, words_of(outcome), {}};
+Status Redlock::result_for(Outcome outcome) const {
+  Status result{outcome, words_of(outcome), {}};
   for (const ServerState& s : servers_) result.servers.push_back(s.report);
   for (const ServerReport& report : result.servers) {
     if (outcome == Outcome::kRefused && report.outcome == outcome)

@@ -98,6 +98,7 @@ struct Reply {
   Kind kind = Kind::kLost;
   int64_t number = 0;
   std::string text;
+  ServerError error = ServerError::kNone;  // of kError; `text` is for people
 };
 
 class Redlock {
@@ -167,10 +168,10 @@ class Redlock {
   size_t attempts() const { return attempts_; }
   // Returns the result of the acquisition; after the release or loss, the result of that. The reports are
   // in the order of the servers; their `server` is empty.
-  const Result& result() const { return result_; }
+  const Status& result() const { return result_; }
   // Returns the result of the last complete renewal; nullopt before the first and during a renewal. A
   // success becomes kExpired if later answers show that too many servers are without the hold.
-  const std::optional<Result>& renewal() const { return renewal_; }
+  const std::optional<Status>& renewal() const { return renewal_; }
   // In state kHeld:
   const std::string& owner() const { return owner_; }
   uint64_t token() const { return token_; }
@@ -296,7 +297,7 @@ class Redlock {
   void forget_rounds();
   bool acquiring() const { return state_ == State::kLocking || state_ == State::kFencing; }
   size_t count(Vote ServerState::*which, Vote vote) const;
-  Result result_for(Outcome outcome) const;
+  Status result_for(Outcome outcome) const;
   std::string fresh_owner();
   int64_t some_of(DurationMs most) const;
   int64_t left_of_wait(TimeMs now) const;
@@ -309,8 +310,8 @@ class Redlock {
   std::function<uint64_t(uint64_t)> random_;
 
   State state_ = State::kIdle;
-  Result result_;
-  std::optional<Result> renewal_;
+  Status result_;
+  std::optional<Status> renewal_;
   std::string owner_;
   uint64_t token_ = 0;
   bool renewing_ = false;

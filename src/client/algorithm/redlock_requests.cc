@@ -239,6 +239,7 @@ Redlock::Vote Redlock::note(const Request& request, const Reply& reply) {
   const bool grants = request.makes_hold() || request.verb == Verb::kWait;
   ServerReport& report = servers_[request.server].report;
   report.text = reply.text;
+  report.error = reply.error;
   switch (reply.kind) {
     case Reply::Kind::kGrant:
       if (!grants || reply.number < 1) break;

@@ -59,7 +59,7 @@ std::vector<ServerReport> WaitReport::completed(const std::vector<ServerReport>&
   return all.empty() ? servers : all;
 }
 
-std::optional<std::string> WaitReport::note(const Result& result, Ms now) {
+std::optional<std::string> WaitReport::note(const Status& result, Ms now) {
   const std::vector<ServerReport> servers = completed(result.servers);
   const bool trouble = result.outcome == Outcome::kUnreachable || result.outcome == Outcome::kRefused;
   std::string news = trouble ? trouble_of(servers) : "";

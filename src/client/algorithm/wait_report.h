@@ -25,11 +25,11 @@ class WaitReport {
 
   // Takes the result of a failed attempt that will be retried. Returns the text to report now, if any. An
   // attempt does not wait for all servers: a server without an answer appears with its last known state.
-  std::optional<std::string> note(const Result& result, Ms now);
-  // As note() of a Result, for any other text.
+  std::optional<std::string> note(const Status& result, Ms now);
+  // As note() of a Status, for any other text.
   std::optional<std::string> note(const std::string& news, Ms now);
   // Takes the state of all servers from a separate inquiry. Returns what is wrong with them. The caller
-  // includes it in a report, now and again within kLongest, so note() of a Result does not repeat it.
+  // includes it in a report, now and again within kLongest, so note() of a Status does not repeat it.
   std::string cover(const std::vector<ServerReport>& servers, Ms now);
 
  private:

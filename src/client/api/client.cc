@@ -1,13 +1,14 @@
-// The public classes Hold and Client, over HoldCore and ClientCore.
+// The public classes Hold, Client and LockAwaitable, over HoldCore, ClientCore and Awaiting.
 #include "holdfast/client.h"
 
-#include <array>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <stdexcept>
 #include <utility>
 
+#include "client/api/acquisition.h"
+#include "client/api/checks.h"
 #include "client/api/client_core.h"
 #include "client/api/hold_core.h"
 #include "client/base/address.h"
@@ -16,43 +17,9 @@ namespace holdfast {
 
 namespace {
 
-void check_ttl(milliseconds ttl) {
-  static_assert(LockOptions::kLongestTtl.count() == kMaxTtlMs);
-  if (ttl < LockOptions::kShortestTtl || ttl > LockOptions::kLongestTtl)
-    throw std::invalid_argument("ttl must be 10 to 9007199254740991 ms, not " +
-                                std::to_string(ttl.count()));
-}
-
-void check(const RetryBackoff& backoff) {
-  if (backoff.first < milliseconds(1) || backoff.longest < backoff.first)
-    throw std::invalid_argument(
-        "backoff: the first pause must be at least 1 ms and at most the longest pause");
-  if (!(backoff.factor >= 1 && backoff.factor <= RetryBackoff::kLargestFactor))
-    throw std::invalid_argument("backoff: the factor must be 1 to 100");
-}
-
-void check(const LockOptions& options) {
-  check_ttl(options.ttl);
-  if (options.mode == Mode::kCountedLock && (options.limit < 1 || options.limit > INT32_MAX))
-    throw std::invalid_argument("limit must be 1 to 2147483647, not " + std::to_string(options.limit));
-  if (options.note.size() > LockOptions::kLongestNote)
-    throw std::invalid_argument("note must be at most 256 bytes, not " +
-                                std::to_string(options.note.size()));
-  if (options.backoff) check(*options.backoff);
-}
-
-const std::string& nothing() {
-  static const std::string kNothing;
-  return kNothing;
-}
+Status empty() { return {Outcome::kExpired, "this object holds no lock"}; }
 
 }  // namespace
-
-std::string_view name_of(Outcome outcome) {
-  constexpr std::array<std::string_view, 9> kNames{
-      "ok", "busy", "timeout", "expired", "not owner", "unreachable", "deadlock", "refused", "cancelled"};
-  return kNames.at(static_cast<size_t>(outcome));
-}
 
 Hold::Hold(std::shared_ptr<HoldCore> core) : core_(std::move(core)) {}
 
@@ -68,21 +35,21 @@ Hold::~Hold() {
 bool Hold::is_locked() const { return core_ != nullptr && core_->is_locked(); }
 milliseconds Hold::validity() const { return core_ == nullptr ? milliseconds(0) : core_->validity(); }
 uint64_t Hold::token() const { return core_ == nullptr ? 0 : core_->token(); }
-const std::string& Hold::key() const { return core_ == nullptr ? nothing() : core_->key(); }
-const std::string& Hold::owner() const { return core_ == nullptr ? nothing() : core_->owner(); }
+std::string_view Hold::key() const { return core_ == nullptr ? std::string_view() : core_->key(); }
+std::string_view Hold::owner() const { return core_ == nullptr ? std::string_view() : core_->owner(); }
 
-Result Hold::extend(milliseconds ttl) {
+Status Hold::extend(milliseconds ttl) {
   check_ttl(ttl);
-  if (core_ == nullptr) return {Outcome::kExpired, "this object holds no lock", {}};
+  if (core_ == nullptr) return empty();
   return core_->extend(ttl);
 }
 
-Result Hold::unlock(const UnlockOptions& options) {
+Status Hold::unlock(const UnlockOptions& options) {
   const milliseconds at_least = options.at_least;
   if (at_least.count() < 0 || at_least > LockOptions::kLongestTtl)
     throw std::invalid_argument("at_least must be 0 to 9007199254740991 ms, not " +
                                 std::to_string(at_least.count()));
-  if (core_ == nullptr) return {Outcome::kExpired, "this object holds no lock", {}};
+  if (core_ == nullptr) return empty();
   return core_->unlock(at_least);
 }
 
@@ -113,47 +80,83 @@ Client::~Client() {
   }
 }
 
-void Client::lock_async(const std::string& key, std::optional<milliseconds> wait,
-                        const LockOptions& options, std::function<void(Acquired)> done) {
-  core_->forbid_after_fork();
-  check(options);
-  if (!done) throw std::invalid_argument("lock_async needs a function for `done`");
-  if (wait && wait->count() < 0) wait.reset();
-  const auto hold = std::make_shared<HoldCore>(core_, key, wait, options, std::move(done));
-  if (!core_->post([hold] { hold->start(); })) hold->refuse();
+// --- the three verbs, in four forms each ---
+
+namespace {
+
+Result<Hold> block(const std::shared_ptr<ClientCore>& client, std::string_view key, WaitLimit wait,
+                   const LockOptions& options) {
+  client->forbid_to_wait();
+  return acquire_future(client, key, wait, options).get();
 }
 
-std::future<Acquired> Client::lock_future(const std::string& key, std::optional<milliseconds> wait,
-                                          const LockOptions& options) {
-  const auto promise = std::make_shared<std::promise<Acquired>>();
-  lock_async(key, wait, options, [promise](Acquired a) { promise->set_value(std::move(a)); });
-  return promise->get_future();
+}  // namespace
+
+Result<Hold> Client::try_lock(std::string_view key, const LockOptions& options) {
+  return block(core_, key, WaitLimit::none(), options);
 }
 
-Acquired Client::await_lock(const std::string& key, std::optional<milliseconds> wait,
-                            const LockOptions& options) {
-  core_->forbid_to_wait();
-  return lock_future(key, wait, options).get();
+std::future<Result<Hold>> Client::try_lock_future(std::string_view key, const LockOptions& options) {
+  return acquire_future(core_, key, WaitLimit::none(), options);
 }
 
-Acquired Client::try_lock(const std::string& key, const LockOptions& options) {
-  return await_lock(key, std::nullopt, options);
+void Client::try_lock_async(std::string_view key, const LockOptions& options, OnResult done) {
+  acquire(core_, key, WaitLimit::none(), options, std::move(done));
 }
 
-Acquired Client::lock(const std::string& key, const LockOptions& options) {
-  return await_lock(key, milliseconds(0), options);
+LockAwaitable Client::co_try_lock(std::string_view key, const LockOptions& options) {
+  return LockAwaitable(std::make_shared<Awaiting>(core_, key, WaitLimit::none(), options));
 }
 
-// If `wait` is 0 or negative, makes one attempt.
-Acquired Client::lock_for(const std::string& key, milliseconds wait, const LockOptions& options) {
-  return wait.count() > 0 ? await_lock(key, wait, options) : try_lock(key, options);
+Result<Hold> Client::lock(std::string_view key, const LockOptions& options) {
+  return block(core_, key, WaitLimit::unlimited(), options);
 }
 
-Acquired Client::lock_until(const std::string& key, std::chrono::steady_clock::time_point until,
-                            const LockOptions& options) {
+std::future<Result<Hold>> Client::lock_future(std::string_view key, const LockOptions& options) {
+  return acquire_future(core_, key, WaitLimit::unlimited(), options);
+}
+
+void Client::lock_async(std::string_view key, const LockOptions& options, OnResult done) {
+  acquire(core_, key, WaitLimit::unlimited(), options, std::move(done));
+}
+
+LockAwaitable Client::co_lock(std::string_view key, const LockOptions& options) {
+  return LockAwaitable(std::make_shared<Awaiting>(core_, key, WaitLimit::unlimited(), options));
+}
+
+Result<Hold> Client::lock_for(std::string_view key, milliseconds wait, const LockOptions& options) {
+  return block(core_, key, WaitLimit::of(wait), options);
+}
+
+std::future<Result<Hold>> Client::lock_for_future(std::string_view key, milliseconds wait,
+                                                  const LockOptions& options) {
+  return acquire_future(core_, key, WaitLimit::of(wait), options);
+}
+
+void Client::lock_for_async(std::string_view key, milliseconds wait, const LockOptions& options,
+                            OnResult done) {
+  acquire(core_, key, WaitLimit::of(wait), options, std::move(done));
+}
+
+LockAwaitable Client::co_lock_for(std::string_view key, milliseconds wait, const LockOptions& options) {
+  return LockAwaitable(std::make_shared<Awaiting>(core_, key, WaitLimit::of(wait), options));
+}
+
+Result<Hold> Client::lock_until(std::string_view key, std::chrono::steady_clock::time_point until,
+                                const LockOptions& options) {
   const auto now = std::chrono::steady_clock::now();
   if (until <= now) return try_lock(key, options);
   return lock_for(key, std::chrono::ceil<milliseconds>(until - now), options);
 }
+
+LockAwaitable::LockAwaitable(std::shared_ptr<Awaiting> awaiting) : awaiting_(std::move(awaiting)) {}
+
+LockAwaitable::~LockAwaitable() {
+  if (awaiting_ != nullptr) awaiting_->abandon();
+}
+
+void LockAwaitable::begin(void (*resume)(void* frame), void* frame) { awaiting_->begin(resume, frame); }
+
+Result<Hold> LockAwaitable::take() { return awaiting_->take(); }
 
 }  // namespace holdfast

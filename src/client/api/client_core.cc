@@ -37,6 +37,7 @@ ClientCore::ClientCore(client::ClientConfig place, const ClientOptions& options)
       place_(introduced(std::move(place), options.name, meter_)),
       ring_(place_.names(), place_.replicas),
       pid_(getpid()),
+      resume_(options.resume),
       loop_owner_(std::make_unique<client::Loop>()),
       loop_(loop_owner_.get()) {
   for (const client::Address& address : place_.servers) servers_.push_back(client::server_of(address));
@@ -128,6 +129,11 @@ void ClientCore::forget(const std::shared_ptr<HoldCore>& hold) {
 void ClientCore::end_work() {
   --works_;
   forget(nullptr);
+}
+
+void ClientCore::resume(std::function<void()> work) const {
+  if (resume_) return resume_(std::move(work));
+  work();
 }
 
 void ClientCore::ask(size_t server, const std::vector<std::string>& argv,

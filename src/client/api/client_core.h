@@ -63,6 +63,8 @@ class ClientCore {
   // Sends a request that belongs to no hold. close() waits for its answer. If the client is closing, `done`
   // gets kLost at once.
   void ask(size_t server, const std::vector<std::string>& argv, const client::Link::Answered& done);
+  // Runs `work`, which resumes a coroutine, where the program wants it.
+  void resume(std::function<void()> work) const;
   // Begin and end of work that must finish before the client ends.
   void begin_work() { ++works_; }
   void end_work();
@@ -72,6 +74,7 @@ class ClientCore {
   const client::ClientConfig place_;
   const client::Ring ring_;
   const pid_t pid_;
+  const std::function<void(std::function<void()>)> resume_;  // ClientOptions::resume
   std::vector<std::shared_ptr<void>> servers_;  // embedded engines, alive until close(); else null
   std::unique_ptr<client::Loop> loop_owner_;
   client::Loop* const loop_;  // valid until the loop's thread has ended

@@ -35,7 +35,7 @@ void set_retries(client::RedlockConfig& config, const client::ClientConfig& plac
   config.queues = !redis || (config.max_attempts == 0 && !backoff);
 }
 
-client::RedlockConfig config_of(const client::ClientConfig& place, std::optional<milliseconds> wait,
+client::RedlockConfig config_of(const client::ClientConfig& place, WaitLimit wait,
                                 const LockOptions& options) {
   client::RedlockConfig config;
   config.servers = place.replicas;
@@ -48,7 +48,7 @@ client::RedlockConfig config_of(const client::ClientConfig& place, std::optional
   config.min_wait = place.min_wait;
   config.max_wait = place.max_wait;
   set_retries(config, place, options);
-  if (wait) config.wait = DurationMs{wait->count()};
+  if (wait.waits) config.wait = DurationMs{wait.at_most.value_or(milliseconds(0)).count()};  // 0: no limit
   return config;
 }
 
@@ -58,14 +58,12 @@ std::vector<std::string> words_of(const LockOptions& options) {
   return {};
 }
 
-Result cancelled() { return {Outcome::kCancelled, "the client was destroyed", {}}; }
-
-Result over() { return {Outcome::kExpired, "the lock is not held any more", {}}; }
+Status over() { return {Outcome::kExpired, "the lock is not held any more"}; }
 
 }  // namespace
 
-HoldCore::HoldCore(std::shared_ptr<ClientCore> client, std::string key, std::optional<milliseconds> wait,
-                   LockOptions options, Done done)
+HoldCore::HoldCore(std::shared_ptr<ClientCore> client, std::string key, WaitLimit wait, LockOptions options,
+                   Done done)
     : client_(std::move(client)),
       key_(std::move(key)),
       options_(std::move(options)),
@@ -73,7 +71,7 @@ HoldCore::HoldCore(std::shared_ptr<ClientCore> client, std::string key, std::opt
       servers_(client_->ring().servers_of(key_)),
       machine_(config_of(client_->place(), wait, options_), key_, words_of(options_), client::random_below),
       server_timeout_(client_->place().server_timeout),
-      may_wait_(wait.has_value()),
+      may_wait_(wait.waits),
       ttl_{options_.ttl.count()} {}
 
 bool HoldCore::is_forked() const { return client_->is_forked(); }
@@ -88,14 +86,15 @@ milliseconds HoldCore::validity() const {
   return milliseconds(std::max<int64_t>(0, valid_until_ms_ - Loop::now().count));
 }
 
-Result HoldCore::ask(const std::function<void(Answer)>& work) {
+Status HoldCore::ask(const std::function<void(Answer)>& work) {
   client_->forbid_to_wait();
-  const auto answer = std::make_shared<std::promise<Result>>();
-  if (!client_->post([self = shared_from_this(), work, answer] { work(answer); })) return cancelled();
+  const auto answer = std::make_shared<std::promise<Status>>();
+  if (!client_->post([self = shared_from_this(), work, answer] { work(answer); }))
+    return {Outcome::kCancelled, kDestroyed};
   return answer->get_future().get();
 }
 
-Result HoldCore::extend(milliseconds ttl) {
+Status HoldCore::extend(milliseconds ttl) {
   return ask([this, ttl](const Answer& answer) {
     if (phase_ != Phase::kHolding) return answer->set_value(over());
     extends_.emplace_back(DurationMs{ttl.count()}, answer);
@@ -103,7 +102,7 @@ Result HoldCore::extend(milliseconds ttl) {
   });
 }
 
-Result HoldCore::unlock(milliseconds at_least) {
+Status HoldCore::unlock(milliseconds at_least) {
   return ask([this, at_least](const Answer& answer) {
     if (phase_ == Phase::kOver || was_lost_ || left_) {
       answer->set_value(over());
@@ -151,16 +150,6 @@ void HoldCore::start() {
 void HoldCore::begin_inquiry() {
   inquiry_ = std::make_shared<WaitInquiry>(
       *client_, key_, servers_, [this] { return queued_owner_; }, options_.on_waiting);
-}
-
-void HoldCore::refuse() {
-  phase_ = Phase::kOver;
-  std::exchange(done_, nullptr)(Acquired{cancelled(), Hold()});
-}
-
-void HoldCore::cancel() {
-  cancelled_ = true;
-  release();
 }
 
 void HoldCore::release(DurationMs at_least) {
@@ -226,8 +215,7 @@ void HoldCore::transmit(const client::Send& send, bool with_note) {
 // The reply to a LOCK with a NOTE. A server without that option gets the request again without it.
 void HoldCore::receive(const client::Send& noted, const client::Reply& reply) {
   // A server that does not know quiet waits may know notes.
-  if (reply.kind != client::Reply::Kind::kError || reply.text != "ERR syntax error" || noted.quiet)
-    return receive(noted.id, reply);
+  if (reply.error != ServerError::kSyntax || noted.quiet) return receive(noted.id, reply);
   client_->record_no_notes(servers_[noted.server]);
   if (const auto wait = waits_.find(noted.id); wait != waits_.end())
     link(noted.server).end(wait->second.wait);
@@ -268,9 +256,9 @@ void HoldCore::observe() {
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
     unwatch();
     inquiry_.reset();
-    const Result result = cancelled_ ? cancelled() : named(machine_.result());
-    client_->meter().record_no_grant(key_, result.outcome, since(asked_us_), waited_);
-    std::exchange(done_, nullptr)(Acquired{result, Hold()});
+    const Status status = cancelled_ ? Status{Outcome::kCancelled, cancelled_} : named(machine_.result());
+    client_->meter().record_no_grant(key_, status.outcome, since(asked_us_), waited_);
+    std::exchange(done_, nullptr)(status);
   }
   if (phase_ != Phase::kOver && (left_ || machine_.settled()) && under_way_ == 0) return end();
   arm_timer();
@@ -302,7 +290,7 @@ void HoldCore::become_holder() {
   if (options_.on_lost || options_.on_revoke_requested) watch();
   granted_us_ = Loop::now_us();
   client_->meter().record_grant(key_, token_, microseconds(granted_us_ - asked_us_), waited_);
-  std::exchange(done_, nullptr)(Acquired{named(machine_.result()), Hold(shared_from_this())});
+  std::exchange(done_, nullptr)({named(machine_.result()), Hold(shared_from_this())});
 }
 
 // Sets the end of the validity, and before it the times to renew, to warn and to declare the lock lost. A
@@ -358,10 +346,10 @@ void HoldCore::record_renewal() {
   if (!machine_.renewal()) return;
   if (!renewing_) return record_late_loss();
   renewing_ = false;
-  const Result result = machine_.state() == Redlock::State::kHeld ? named(*machine_.renewal()) : over();
-  client_->meter().record_renewal(key_, token_, result.outcome, since(renewing_us_));
+  const Status status = machine_.state() == Redlock::State::kHeld ? named(*machine_.renewal()) : over();
+  client_->meter().record_renewal(key_, token_, status.outcome, since(renewing_us_));
   const Answer answer = std::exchange(extending_, nullptr);
-  if (result.ok()) {
+  if (status.ok()) {
     if (options_.renew || answer) ttl_ = renewing_ttl_;
     const TimeMs due = heals_ ? kNever : renew_at_;
     set_times();
@@ -369,17 +357,17 @@ void HoldCore::record_renewal() {
   } else if (options_.renew) {  // retry soon, as long as there is time
     renew_at_ = Loop::now() + share_of_time(ttl_.count / 10, 4);
   }
-  if (answer) answer->set_value(result);
-  if (result.outcome == Outcome::kExpired) return lose(result, {valid_until_ms_ + 1}, LossReason::kGone);
-  notify_renewal(result);
+  if (answer) answer->set_value(status);
+  if (status.outcome == Outcome::kExpired) return lose(status, {valid_until_ms_ + 1}, LossReason::kGone);
+  notify_renewal(status);
 }
 
 // Reports the first renewal that fails, and the first that succeeds again.
-void HoldCore::notify_renewal(const Result& result) {
-  if (failing_ == !result.ok()) return;
-  failing_ = !result.ok();
+void HoldCore::notify_renewal(const Status& status) {
+  if (failing_ == !status.ok()) return;
+  failing_ = !status.ok();
   const auto& callback = failing_ ? options_.on_renewal_failed : options_.on_renewal_restored;
-  if (callback && !detached_) callback(result);
+  if (callback && !detached_) callback(status);
 }
 
 // Handles a confirmed round in which later answers show that too many servers are without the hold.
@@ -390,7 +378,7 @@ void HoldCore::record_late_loss() {
 
 // Reports the loss of the lock. If the validity that the user knows is not over, the lock is released only
 // when it is: until then, a user that relies on validity() must not meet another holder.
-void HoldCore::lose(Result why, TimeMs free_at, LossReason reason) {
+void HoldCore::lose(Status why, TimeMs free_at, LossReason reason) {
   if (phase_ != Phase::kHolding) return;
   client_->meter().record_loss(key_, token_, reason, since(granted_us_));
   phase_ = Phase::kEnding;
@@ -490,10 +478,10 @@ void HoldCore::on_event(const std::string& message) {
   drive();
 }
 
-Result HoldCore::named(Result result) const {
-  for (size_t i = 0; i < result.servers.size(); ++i)
-    result.servers[i].server = client_->place().servers[servers_[i]].text();
-  return result;
+Status HoldCore::named(Status status) const {
+  for (size_t i = 0; i < status.servers.size(); ++i)
+    status.servers[i].server = client_->place().servers[servers_[i]].text();
+  return status;
 }
 
 }  // namespace holdfast

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/algorithm/redlock.h"
+#include "client/api/wait_limit.h"
 #include "client/transport/transport.h"
 #include "holdfast/client.h"
 
@@ -24,11 +25,11 @@ class WaitInquiry;
 
 class HoldCore : public std::enable_shared_from_this<HoldCore> {
  public:
-  using Done = std::function<void(Acquired)>;
+  using Done = std::function<void(Result<Hold>)>;
 
-  // `wait` in ms: nullopt: one attempt; 0: no time limit. `done` is called once, on the loop's thread.
-  HoldCore(std::shared_ptr<ClientCore> client, std::string key, std::optional<milliseconds> wait,
-           LockOptions options, Done done);
+  // `done` is called once, on the loop's thread.
+  HoldCore(std::shared_ptr<ClientCore> client, std::string key, WaitLimit wait, LockOptions options,
+           Done done);
 
   // For any thread, as the functions of Hold:
   bool is_locked() const;
@@ -36,8 +37,8 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   uint64_t token() const { return token_; }
   const std::string& key() const { return key_; }
   const std::string& owner() const { return owner_; }
-  Result extend(milliseconds ttl);
-  Result unlock(milliseconds at_least);
+  Status extend(milliseconds ttl);
+  Status unlock(milliseconds at_least);
   // Releases the lock without waiting for the answer.
   void detach();
   // Ends without a release, and without waiting.
@@ -49,12 +50,18 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
 
   // For the loop's thread only:
   void start();
+  // The same because of a stop before the start.
+  void refuse_stopped();
+  // The caller cancels the acquisition. No effect after the grant.
+  void stop();
   // The client is being destroyed: releases the lock, or ends the wait with kCancelled.
   void cancel();
 
  private:
+  static constexpr const char* kDestroyed = "the client was destroyed";
+  static constexpr const char* kStopped = "the caller cancelled the wait";
   enum class Phase : uint8_t { kAcquiring, kHolding, kEnding, kOver };
-  using Answer = std::shared_ptr<std::promise<Result>>;
+  using Answer = std::shared_ptr<std::promise<Status>>;
   struct Wait {
     size_t server = 0;
     client::Link::Wait wait{};
@@ -76,8 +83,9 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void become_holder();
   void record_renewal();
   void record_late_loss();
-  void notify_renewal(const Result& result);
-  void lose(Result why, TimeMs free_at, LossReason reason);
+  void notify_renewal(const Status& status);
+  void refuse(const char* why);
+  void lose(Status why, TimeMs free_at, LossReason reason);
   static microseconds since(int64_t begin_us);
   LossReason expiry_reason() const;
   void record_attempts();
@@ -98,8 +106,8 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void on_event(const std::string& message);
   void release(DurationMs at_least = {0});
   void stop_without_release();
-  Result named(Result result) const;
-  Result ask(const std::function<void(Answer)>& work);
+  Status named(Status status) const;
+  Status ask(const std::function<void(Answer)>& work);
 
   const std::shared_ptr<ClientCore> client_;
   const std::string key_;
@@ -110,8 +118,8 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   const DurationMs server_timeout_;
   Phase phase_ = Phase::kAcquiring;
   const bool may_wait_;
-  bool cancelled_ = false;
-  bool queued_ = false;  // it had to wait in a server's queue
+  const char* cancelled_ = nullptr;  // why it was cancelled
+  bool queued_ = false;              // it had to wait in a server's queue
   std::unique_ptr<client::LoopTimer> timer_;
   std::string queued_owner_;                  // owner of the last LOCK that may wait in a server's queue
   std::shared_ptr<WaitInquiry> inquiry_;      // during a wait, for options_.on_waiting

@@ -2,6 +2,7 @@
 #include "holdfast/lease.h"
 
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "client/algorithm/lease_core.h"
@@ -12,11 +13,6 @@
 namespace holdfast {
 
 namespace {
-
-std::string text_of(const std::vector<std::string>& keys) {
-  return keys.size() == 1 ? "a key is not free: " + keys.front()
-                          : std::to_string(keys.size()) + " keys are not free, first " + keys.front();
-}
 
 void check_lease_ttl(milliseconds ttl) {
   if (ttl < LockOptions::kShortestTtl || ttl.count() > kMaxTtlMs)
@@ -35,12 +31,6 @@ void check(const std::vector<Document>& documents) {
 
 }  // namespace
 
-LeaseError::LeaseError(const std::string& text, std::exception_ptr cause)
-    : std::runtime_error(text), cause_(std::move(cause)) {}
-
-Collision::Collision(std::vector<std::string> keys, std::exception_ptr cause)
-    : LeaseError(text_of(keys), std::move(cause)), keys_(std::move(keys)) {}
-
 Lease::Lease(std::unique_ptr<LeaseCore> core) : core_(std::move(core)) {}
 Lease::Lease(Lease&& other) noexcept = default;
 Lease& Lease::operator=(Lease&& other) noexcept = default;
@@ -54,12 +44,12 @@ LeaseCore& Lease::core() const {
 Lease::State Lease::state() const { return core().state(); }
 milliseconds Lease::validity() const { return core().validity(); }
 std::vector<Document> Lease::documents() const { return core().documents(); }
-std::vector<uint64_t> Lease::confirm() { return core().confirm(); }
-void Lease::cancel() { core().cancel(); }
+Result<std::vector<uint64_t>> Lease::confirm() { return core().confirm(); }
+Status Lease::cancel() { return core().cancel(); }
 
-void Lease::renew(std::optional<milliseconds> ttl) {
+Status Lease::renew(std::optional<milliseconds> ttl) {
   if (ttl) check_lease_ttl(*ttl);
-  core().renew(ttl);
+  return core().renew(ttl);
 }
 
 Leases::Leases(Client& client) : server_(std::make_shared<ServerLeases>(client.core_)) { store_ = server_; }
@@ -67,11 +57,14 @@ Leases::Leases(Client& client) : server_(std::make_shared<ServerLeases>(client.c
 // The pointer does not own the store.
 Leases::Leases(LeaseStore& store) : store_(std::shared_ptr<LeaseStore>(), &store) {}
 
-Lease Leases::lease(std::vector<Document> documents, milliseconds ttl) {
+Result<Lease> Leases::lease(std::vector<Document> documents, milliseconds ttl) {
   check(documents);
   check_lease_ttl(ttl);
-  return Lease(std::make_unique<LeaseCore>(LeaseBackend{store_, server_, client::Loop::now},
-                                           std::move(documents), ttl));
+  auto core = std::make_unique<LeaseCore>(LeaseBackend{store_, server_, client::Loop::now},
+                                          std::move(documents), ttl);
+  Status status = core->grant();
+  if (!status) return status;
+  return {std::move(status), Lease(std::move(core))};
 }
 
 }  // namespace holdfast

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/api/client_core.h"
+#include "client/base/server_error.h"
 
 namespace holdfast {
 
@@ -18,20 +19,28 @@ using Verdict = LeaseStore::Verdict;
 
 // The pause between two attempts to cancel a lease.
 constexpr DurationMs kPause{100};
+constexpr const char* kBadAnswer = "an answer of an unknown form";
 
 std::vector<Answer> all(size_t n, Verdict verdict, uint64_t etag = 0) {
   return std::vector<Answer>(n, Answer{verdict, etag, {}});
 }
 
+Error client_destroyed() { return Error({Outcome::kCancelled, "the client was destroyed"}); }
+
 // Returns the lease outcome that an error reports; null if the error says nothing about the lease.
 std::optional<Verdict> outcome_in(const Value& value) {
-  if (value.kind != Value::Kind::kError) return std::nullopt;
-  const std::string code = value.text.substr(0, value.text.find(' '));
-  if (code == "EXPIRED") return Verdict::kMissing;
-  if (code == "CONFIRMED") return Verdict::kConfirmed;
-  if (code == "CANCELLED") return Verdict::kCancelled;
-  if (code == "NOLEASE") return Verdict::kForgotten;
-  return std::nullopt;
+  switch (client::server_error_of(value)) {
+    case ServerError::kLeaseExpired:
+      return Verdict::kMissing;
+    case ServerError::kLeaseConfirmed:
+      return Verdict::kConfirmed;
+    case ServerError::kLeaseCancelled:
+      return Verdict::kCancelled;
+    case ServerError::kNoLease:
+      return Verdict::kForgotten;
+    default:
+      return std::nullopt;
+  }
 }
 
 // Cancels a lease and retries while answers are lost. Its own requests and its timer keep it alive, on the
@@ -79,16 +88,21 @@ void ServerLeases::forbid_to_wait() const { client_->forbid_to_wait(); }
 Value ServerLeases::ask(std::vector<std::string> argv) const {
   const auto answer = std::make_shared<std::promise<Value>>();
   const bool posted = client_->post([client = client_, argv = std::move(argv), answer] {
+    if (client->is_closing()) return answer->set_exception(std::make_exception_ptr(client_destroyed()));
     client->ask(0, argv, [answer](const Value& value) { answer->set_value(value); });
   });
-  if (!posted) return {Value::Kind::kLost, 0, "the client was destroyed", {}};
+  if (!posted) throw client_destroyed();
   return answer->get_future().get();
 }
 
 void ServerLeases::refuse(const Value& value) const {
-  const bool has_text = value.kind == Value::Kind::kError || value.kind == Value::Kind::kLost;
-  const std::string text = has_text ? value.text : "an answer of an unknown form";
-  throw std::runtime_error(client_->place().names().front() + ": " + text);
+  const bool lost = value.kind == Value::Kind::kLost;
+  const bool has_text = lost || value.kind == Value::Kind::kError;
+  const Outcome outcome = lost ? Outcome::kUnreachable : Outcome::kRefused;
+  ServerReport report{client_->place().names().front(), outcome, 0, kBadAnswer,
+                      client::server_error_of(value)};
+  if (has_text) report.text = value.text;
+  throw Error({outcome, report.server + ": " + report.text, {report}});
 }
 
 std::vector<Answer> ServerLeases::insert(const std::string& lease, const std::vector<Document>& documents,

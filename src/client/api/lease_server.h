@@ -14,8 +14,8 @@ namespace holdfast {
 
 class ClientCore;
 
-// The functions of LeaseStore throw std::runtime_error if there is no answer, or an error that says nothing
-// about the lease.
+// The functions of LeaseStore throw Error if there is no answer, or an error that says nothing about the
+// lease.
 class ServerLeases final : public ServerLeaseStore {
  public:
   // Throws std::invalid_argument if the client has several servers.

@@ -8,6 +8,7 @@
 
 #include "client/algorithm/wait_report.h"
 #include "client/api/client_core.h"
+#include "client/base/server_error.h"
 
 namespace holdfast {
 
@@ -38,7 +39,8 @@ std::string word_of(const std::string& line, const std::string& name) {
 
 ServerReport report_of(std::string server, const Value& value) {
   if (value.kind == Kind::kLost) return {std::move(server), Outcome::kUnreachable, 0, value.text};
-  if (value.kind == Kind::kError) return {std::move(server), Outcome::kRefused, 0, value.text};
+  if (value.kind == Kind::kError)
+    return {std::move(server), Outcome::kRefused, 0, value.text, client::server_error_of(value)};
   return {std::move(server), Outcome::kOk, 0, {}};
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "client/base/server_error.h"
 #include "core/base/parse.h"
 
 namespace holdfast::client {
@@ -128,7 +129,7 @@ void hide_logins(std::span<char> word, bool is_address) {
   }
 }
 
-bool is_login_refusal(std::string_view error) { return advice_for(error) != nullptr; }
+bool is_login_refusal(std::string_view error) { return is_login_refusal(server_error_of(error)); }
 
 std::string with_advice(const std::string& error) {
   const Advice* advice = advice_for(error);

@@ -30,7 +30,7 @@ std::string shown_address(std::string_view address);
 // "--servers=ADDRESS"). `is_address`: the word is known to be an address, also without a scheme.
 void hide_logins(std::span<char> word, bool is_address = false);
 
-// Whether the server rejects the login, requires one, or denies a right to the user: a retry does not help.
+// The same as is_login_refusal() of a ServerError, for its text.
 bool is_login_refusal(std::string_view error);
 // Returns the error, or the reason for a missing reply, with advice where it is known.
 std::string with_advice(const std::string& error);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "client/base/server_error.h"
 #include "client/transport/embedded_engine.h"
 #include "client/transport/link.h"
 #include "client/transport/redis_link.h"
@@ -33,7 +34,7 @@ Reply reply_of(const Value& value) {
     case Value::Kind::kBulk:
       return {Reply::Kind::kText, 0, value.text};
     case Value::Kind::kError:
-      return {Reply::Kind::kError, 0, value.text};
+      return {Reply::Kind::kError, 0, value.text, server_error_of(value)};
     case Value::Kind::kLost:
       return {Reply::Kind::kLost, 0, value.text};
     case Value::Kind::kArray:
@@ -42,7 +43,7 @@ Reply reply_of(const Value& value) {
   const bool grant =
       parts.size() == 2 && parts[0].kind == Value::Kind::kBulk && parts[1].kind == Value::Kind::kInteger;
   if (grant) return {Reply::Kind::kGrant, parts[1].integer, parts[0].text};
-  return {Reply::Kind::kError, 0, "ERR the reply is an array, but no grant"};
+  return {Reply::Kind::kError, 0, "ERR the reply is an array, but no grant", ServerError::kOther};
 }
 
 }  // namespace holdfast::client

@@ -5,7 +5,10 @@
 #include <utility>
 #include <variant>
 
+// The library for programs has a Result of its own, and one program may link both. So this one is in a
+// namespace within the namespace.
 namespace holdfast {
+inline namespace shell {
 
 // One line for a person: what failed, and what to do about it. No newline.
 struct Failure {
@@ -30,4 +33,5 @@ class [[nodiscard]] Result {
 // Success without a value.
 struct Done {};
 
+}  // namespace shell
 }  // namespace holdfast
