@@ -10,7 +10,7 @@ TEST_DEPS = $(ASAN_DEPS) doctest-dev redis-tools python3 python3-redis python3-t
 
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
-SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
+SIM = $(wildcard tests/simulation/redlock_*.cc tests/simulation/ticket_*.cc) tests/unit/main.cc
 QUICK = $(wildcard tests/unit/*.cc tests/transcripts/*.cc)
 UNIT = $(QUICK) $(wildcard tests/simulation/*.cc) tests/simulation/server/syntax_words.cc
 INTEGRATION = $(wildcard tests/integration/*.cc)

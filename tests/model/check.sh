@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks redlock.pml and healing.pml with spin: each model holds in every state, and each flaw breaks it.
+# Checks the models here with spin: each holds in every state, and each flaw breaks it.
 # Prints states and depth of each run. The last line is "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -10,24 +10,30 @@ passed=0
 failed=0
 mkdir -p "$kFolder"
 
-# check MODEL NAME EXPECTED MODEL-FLAGS...: EXPECTED is the number of errors. The compression of -DCOLLAPSE
-# loses no states.
-check() {
-  local model=$1 name=$2 expected=$3 log errors
-  shift 3
-  log=$kFolder/$(tr ' ,' '-_' <<<"$name").log
+# check MODEL NAME EXPECTED MODEL-FLAGS...: EXPECTED is the number of errors: violated assertions and runs that end
+# before the goal of the model.
+check() { search SAFETY '' "$@"; }
+
+# cycles MODEL NAME EXPECTED MODEL-FLAGS...: the errors are runs without an end.
+cycles() { search NP -l "$@"; }
+
+search() {
+  local kind=$1 run=$2 model=$3 name=$4 expected=$5 log errors level=-O2
+  shift 5
+  log=$kFolder/$model-$(tr ' ,:' '-_-' <<<"$name").log
+  [ "$expected" = 1 ] && level=-O0 # a short search
   (
     cd "$kFolder" && spin "$@" -a "../../tests/model/$model.pml" &&
-      gcc -w -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=$kMemoryMb -o pan pan.c && ./pan -m100000
+      gcc -w $level -D"$kind" -DNOREDUCE -DMEMLIM=$kMemoryMb -o pan pan.c && ./pan -m100000 $run
   ) >"$log" 2>&1
   errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$log")
   # A search that was cut short proves nothing, even if it found no error.
   grep -Eq 'max search depth too small|Search not completed' "$log" && [ "$expected" = 0 ] && errors=unknown
   awk -v name="$name" '/depth reached/ { depth = $6 + 0 } / states, stored/ { states = $1 }
-    END { printf "  %-44s %9d states, depth %4d: ", name, states, depth }' "$log"
+    END { printf "  %-52s %9d states, depth %5d: ", name, states, depth }' "$log"
   if [ "$errors" = "$expected" ]; then
     passed=$((passed + 1))
-    [ "$expected" = 0 ] && echo holds || echo "is found: $(grep -m 1 -o 'assertion violated.*' "$log")"
+    [ "$expected" = 0 ] && echo holds || echo "is found: $(sed -n 's/^pan:1: //p' "$log")"
   else
     failed=$((failed + 1))
     echo "expected $expected errors, got ${errors:-none}; see $log"
