@@ -3,6 +3,7 @@
 
     run.py [OPTION OF DOCTEST ...]     what a change must pass; with options only the doctest programs
     run.py --all                       every suite; if all pass, writes the table in tests/README.md
+    run.py --all --resume              the same without the suites that have passed on this very tree
     run.py --slice                     the part of the heavy tiers that this commit has to run
     run.py --only SUITE...             these suites
     run.py --needs, --list, --age      see --help
@@ -26,6 +27,7 @@ sys.dont_write_bytecode = True  # build/ is the only place for generated files
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/runner"))
 import choice  # noqa: E402, these need the path above
+import kept  # noqa: E402
 import page  # noqa: E402
 import rerun  # noqa: E402
 import table  # noqa: E402
@@ -36,6 +38,7 @@ from report import Totals  # noqa: E402
 from table import GROUPS, Suite  # noqa: E402
 
 LOGS = pathlib.Path("build/tests")
+KEPT = LOGS / "passed.json"
 LANES = 6
 STOP_GRACE_S = 10
 HEAVY_SEEDS = 1_000_000  # the heavy tier begins so many seeds behind those of each change
@@ -50,13 +53,18 @@ def arguments() -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="run every suite")
+    parser.add_argument("--resume", action="store_true",
+                        help="with --all: only the suites that have not passed on this very tree")
     parser.add_argument("--slice", action="store_true", help="run the slice of the heavy tiers")
     parser.add_argument("--only", nargs="+", metavar="SUITE", help="run these suites")
     parser.add_argument("--needs", action="store_true", help="print the make targets that the suites need")
     parser.add_argument("--list", action="store_true", help="print the suites that would run")
     parser.add_argument("--age", action="store_true",
                         help="fail if the table in tests/README.md is too old")
-    return parser.parse_known_args()
+    options, rest = parser.parse_known_args()
+    if options.resume and not options.all:
+        parser.error("--resume needs --all")
+    return options, rest
 
 
 def touched_files() -> set[str] | None:
@@ -175,13 +183,40 @@ def rerun_seeded(totals: Totals, seed: int, lanes: Lanes) -> None:
             result.failed = 0
 
 
-def run(suites: list[Suite], heavy: bool) -> Totals:
+def results_to_keep(resumes: bool) -> kept.Kept:
+    """Those of earlier runs of all suites on this tree count only if the run resumes them. Raises
+    tree.NoHistory."""
+    if not resumes:
+        KEPT.unlink(missing_ok=True)
+    return kept.Kept(KEPT, tree.tree_hash())
+
+
+def run_jobs(jobs: list[Job], lanes: Lanes, totals: Totals, results: kept.Kept | None) -> None:
+    """Runs the jobs that have not passed before."""
+    left = []
+    for job in jobs:
+        if found := results and results.passed(job, LOGS):
+            totals.results.append(found)
+        else:
+            left.append(job)
+    if totals.results:
+        print(f"{len(totals.results)} suites and shards have passed on this tree before", flush=True)
+
+    def report(result):
+        totals.add(result)
+        if results:
+            results.add(result)
+    lanes.run(left, report)
+    totals.repeated = results.repeated() if results else []
+
+
+def run(suites: list[Suite], options: argparse.Namespace) -> Totals:
     chosen = [suite for suite in suites if choice.can_run(suite)]
     broken = unbuilt(choice.needs(chosen))
     seed = tree.seed()
     origin = "from HOLDFAST_SEED" if "HOLDFAST_SEED" in os.environ else "from the tree's hash"
     print(f"seed {seed} ({origin})", flush=True)
-    set_environment(seed, heavy)
+    set_environment(seed, options.all)
     totals = Totals()
     totals.left_out = [f"{suite.name}: it needs root" for suite in suites if not choice.can_run(suite)]
     totals.unbuilt = [f"{suite.name}: make cannot build {target}; see above" for suite in chosen
@@ -190,7 +225,7 @@ def run(suites: list[Suite], heavy: bool) -> Totals:
     meter = None if "LANES" in os.environ else IdleMeter()
     lanes = Lanes(int(os.environ.get("LANES", LANES)), os.cpu_count() or 1, LOGS, meter)
     stop_on_signal(lanes)
-    lanes.run(jobs, totals.add)
+    run_jobs(jobs, lanes, totals, results_to_keep(options.resume) if options.all else None)
     rerun_seeded(totals, seed, lanes)
     return totals
 
@@ -213,7 +248,7 @@ def main() -> int:
     if options.needs or options.list:
         print(" ".join(needed)) if options.needs else print_list(suites)
         return 0
-    totals = run(suites, options.all)
+    totals = run(suites, options)
     status = totals.close()
     if options.all and status == 0:
         page.write(suites, totals)

@@ -22,8 +22,8 @@ TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGR
 test: test-build  ## what a change must pass, under ASan and UBSan; ARGS='-tc=LOCK*' or SUITES='...' picks some
 	@tests/run.py $(if $(SUITES),--only $(SUITES)) $(ARGS)
 
-test-all: test-build  ## every suite, about 75 minutes; it writes the table in tests/README.md
-	@tests/run.py --all
+test-all: test-build  ## every suite, about 75 minutes; RESUME=1 leaves out those that have passed on this tree
+	@tests/run.py --all $(if $(RESUME),--resume)
 
 test-build: test-deps
 	@$(MAKE) $(SILENT) asan $(TEST_PROGRAMS) build/redis-server build/prometheus

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True  # build/ is the only place for generated files
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/runner")]
 import choice  # noqa: E402, these need the path above
+import kept  # noqa: E402
 import page  # noqa: E402
 import rerun  # noqa: E402
 import run  # noqa: E402
@@ -341,6 +342,32 @@ def staged(*scripts, wall_minutes=60, cpu_minutes=40):
     done = subprocess.run([sys.executable, "-B", "-c", code], cwd=ROOT, text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout.splitlines()
+
+
+def resumed(folder, tree_hash, *jobs):
+    """Runs those of the jobs that have not passed on this tree. Returns the totals and what was started."""
+    totals, out = Totals(), io.StringIO()
+    with contextlib.redirect_stdout(out), unittest.mock.patch.object(run, "LOGS", folder / "logs"):
+        results = kept.Kept(folder / "passed.json", tree_hash)
+        run.run_jobs(list(jobs), Lanes(6, 2, folder / "logs"), totals, results)
+    return totals, {line.split()[1] for line in out.getvalue().splitlines() if line.endswith(": started")}
+
+
+@test
+def a_run_that_is_resumed_leaves_out_what_has_passed_on_the_same_tree(folder):
+    good = shell("good", "echo '3 passed, 0 failed, 1 skipped'")
+    bad = shell("bad", f"test -e {folder}/mended || exit 1; echo '1 passed, 0 failed'")
+    totals, started = resumed(folder, "tree", good, bad)
+    equal((started, totals.failed, totals.repeated), ({"good:", "bad:"}, 1, []))
+    (folder / "mended").touch()
+    totals, started = resumed(folder, "tree", good, bad)
+    equal((started, totals.closing_line), ({"bad:"}, "4 passed, 0 failed, 1 skipped"))
+    equal(totals.repeated, ["bad"])
+    _, started = resumed(folder, "another tree", good, bad)
+    equal(started, {"good:", "bad:"})
+    (folder / "logs/good.log").unlink()
+    _, started = resumed(folder, "another tree", good, bad)
+    equal(started, {"good:"})
 
 
 @test

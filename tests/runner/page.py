@@ -32,7 +32,9 @@ def text(suites: list[Suite], totals: Totals | None) -> str:
     at = f"commit {tree.git('rev-parse', '--short=12', 'HEAD')}, {datetime.date.today()}."
     head = (f"`make test-all` wrote this table at {at} Its last line was: {totals.closing_line}." if totals
             else f"No run of `make test-all` since {at} The seconds are expected ones.")
-    return f"{head}\n\n{table(suites, totals)}\n"
+    repeated = totals.repeated if totals else []
+    again = f" These suites ran again on the same tree: {', '.join(repeated)}." if repeated else ""
+    return f"{head}{again}\n\n{table(suites, totals)}\n"
 
 
 def write(suites: list[Suite], totals: Totals | None, page: pathlib.Path = PAGE) -> None:

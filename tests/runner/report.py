@@ -40,6 +40,7 @@ class Totals:
     results: list[Result] = dataclasses.field(default_factory=list)
     left_out: list[str] = dataclasses.field(default_factory=list)  # suites that cannot run here, with why
     unbuilt: list[str] = dataclasses.field(default_factory=list)   # suites that make cannot build, with why
+    repeated: list[str] = dataclasses.field(default_factory=list)  # suites that ran again, as a run resumed
 
     def add(self, result: Result) -> None:
         """Prints the output of a suite that ended. Its own sum is left out: only the sum over all suites
