@@ -118,13 +118,22 @@ def idle(a, b, _):
     return a[0] == b":" == b[0] and a[1] >= 0 and 0 <= b[1] <= 60
 
 
+# Commands with more options since Redis 7.0, and so another arity.
+NEWER = (b"zrank", b"zrevrank")
+
+
+def same_name_and_arity(a, b):
+    return a[0] == b[0] and (a[1] == b[1] or a[0][1] in NEWER)
+
+
 def command_table_row(a, b, _):
     """Compares name, arity, flags, key positions and ACL categories; not tips and key specifications."""
     pairs = children(a, b)
     if pairs is None:
         return False
     for x, y in pairs:
-        if x != y and (children(x, y) is None or x[1][:2] != y[1][:2] or x[1][3:6] != y[1][3:6]
+        if x != y and (children(x, y) is None or not same_name_and_arity(x[1], y[1])
+                       or x[1][3:6] != y[1][3:6]
                        or not in_any_order(x[1][2], y[1][2], None)
                        or not in_any_order(x[1][6], y[1][6], None)):
             return False

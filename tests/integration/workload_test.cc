@@ -152,13 +152,16 @@ void start_workload() {
   background().result = std::async(std::launch::async, run_workload, background().stop.get_token());
 }
 
-// Starts the workload with the first test that runs.
+// Starts the workload with the first test that runs. A skipped test runs only as a part of another one, in
+// a process of its own.
 struct EarlyStart : doctest::IReporter {
   explicit EarlyStart(const doctest::ContextOptions&) {}
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
   void test_run_end(const doctest::TestRunStats&) override {}
-  void test_case_start(const doctest::TestCaseData&) override { start_workload(); }
+  void test_case_start(const doctest::TestCaseData& test) override {
+    if (!test.m_skip) start_workload();
+  }
   void test_case_reenter(const doctest::TestCaseData&) override {}
   void test_case_end(const doctest::CurrentTestCaseStats&) override {}
   void test_case_exception(const doctest::TestCaseException&) override {}
