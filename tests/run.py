@@ -183,12 +183,15 @@ def rerun_seeded(totals: Totals, seed: int, lanes: Lanes) -> None:
             result.failed = 0
 
 
-def results_to_keep(resumes: bool) -> kept.Kept:
-    """Those of earlier runs of all suites on this tree count only if the run resumes them. Raises
-    tree.NoHistory."""
+def results_to_keep(resumes: bool) -> kept.Kept | None:
+    """Those of earlier runs of all suites on this tree count only if the run resumes them. None: git does
+    not know the tree, so nothing can be resumed."""
     if not resumes:
         KEPT.unlink(missing_ok=True)
-    return kept.Kept(KEPT, tree.tree_hash())
+    try:
+        return kept.Kept(KEPT, tree.tree_hash())
+    except tree.NoHistory:
+        return None
 
 
 def run_jobs(jobs: list[Job], lanes: Lanes, totals: Totals, results: kept.Kept | None) -> None:

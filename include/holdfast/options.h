@@ -96,8 +96,8 @@ struct LockOptions {
   // Why a call still waits: 0.3 to 1.6 s after the wait began, and again after 5 s, 10 s, 20 s and so on up
   // to every 60 s. If it is set, and only then, a wait sends LOCKS INFO to each server of the lock at these
   // times, and CLIENT LIST for the holders' connections. An ACL user needs the rights +locks|info and, for
-  // the addresses, +client|list; without them the wait goes on, and the status says less. Not called for a
-  // single attempt.
+  // the addresses, +client|list. Without these rights the wait goes on, and the status says less. A single
+  // attempt does not call it.
   std::function<void(const WaitStatus&)> on_waiting;
   // A client asks the holder for the lock, by LOCKS REVOKE. The hold stays valid.
   std::function<void()> on_revoke_requested;

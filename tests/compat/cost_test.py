@@ -25,8 +25,8 @@ from cost_values import KINDS, LARGE, MEDIUM, REMOVED, SMALL, key_of, number_of 
 BLOCK_MS = 3       # of an O(1) request, and of each part of a request that is done in parts
 FACTOR = 2.0       # beside Redis
 FACTOR_IN_PARTS = 4.0
-# Measured: 1.2 to 2.6. Each member that goes is a cache miss in the order and one in the hash.
-FACTORS = {"zremrangebyrank": 3.0, "zremrangebyscore": 3.0, "zremrangebylex": 3.0}
+# Measured: 1.4 to 2.1. Each member that goes is a cache miss in the order and one in the hash.
+FACTORS = {"zremrangebyrank": 2.5}
 SLACK_MS = 3
 OWN_US = 3.0       # for each element, of a command that Redis does not have
 TRIES = 4          # the least cost of them counts

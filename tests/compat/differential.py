@@ -20,7 +20,7 @@ from differential_wire import command_text
 
 PROGRESS_S = 5
 # A run of so many commands must send every command: see UNSENT in differences.py.
-COMPLETE = 60_000  # commands, from which a run is to send each command that both servers have
+COMPLETE = 60_000
 MOST_EXTRA = 3  # times as many commands as asked for, to send the rare ones too
 
 

@@ -1,5 +1,4 @@
 """The results of runs on one tree, so that a run that failed in one suite need not repeat the others."""
-import dataclasses
 import json
 import pathlib
 
@@ -39,7 +38,7 @@ class Kept:
         log = logs / f"{job.name}.log"
         if not found or found["failed"] or not log.exists():
             return None
-        return Result(dataclasses.replace(job), failed=0, log=log, **{name: found[name] for name in FIELDS})
+        return Result(job, failed=0, log=log, **{name: found[name] for name in FIELDS})
 
     def repeated(self) -> list[str]:
         """The jobs that have run more than once."""

@@ -407,25 +407,39 @@ TEST_CASE("store: an incomplete record behind a clean stop is cut off, and later
 }
 
 TEST_CASE("store: a start leaves no journal without a head behind the one that it continues") {
-  set_rig_clock(0);
-  const Words options{"--save", "", "--recovery-wait", "0"};
-  CrashFiles disk;
-  {
-    Process server(disk, options);
-    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "0"})));
-    CHECK(server.stop());
+  const Words options{"--save", ""};
+  for (const size_t bytes : {0, 6}) {
+    CAPTURE(bytes);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, options);
+      CHECK(is_granted(server.ask({"LOCK", "a", "alice", "0"})));
+      if (bytes == 0) {
+        server.kill();
+      } else {
+        CHECK(server.stop());
+      }
+    }
+    disk.put("journal.2", disk.bytes("journal.1").substr(0, bytes));
+    {
+      Process again(disk, options);
+      REQUIRE(again.failure() == "");
+      CHECK(is_granted(again.ask({"LOCK", "b", "alice", "0"})));
+      again.kill();
+    }
+    CHECK_FALSE(*disk.exists("journal.2"));
+    std::string& journal = disk.bytes("journal.1");  // as if it was killed within the write
+    if (bytes == 0) {
+      journal += "ha";
+    } else {
+      journal.pop_back();
+    }
+    Process last(disk, options);
+    REQUIRE(last.failure() == "");
+    CHECK(last.ask({"EXISTS", "a", "b"}) == (bytes == 0 ? ":2\r\n" : ":1\r\n"));
+    CHECK(last.ask({"EXISTS", "a"}) == ":1\r\n");
   }
-  disk.put("journal.2", disk.bytes("journal.1").substr(0, 6));
-  {
-    Process again(disk, options);
-    REQUIRE(again.failure() == "");
-    CHECK(is_granted(again.ask({"LOCK", "b", "alice", "0"})));
-    again.kill();
-  }
-  disk.bytes("journal.1").pop_back();  // as if it was killed within the write
-  Process last(disk, options);
-  REQUIRE(last.failure() == "");
-  CHECK(last.ask({"EXISTS", "a"}) == ":1\r\n");
 }
 
 TEST_CASE("store: a crash during the start keeps the name of a journal that has no head") {

@@ -366,26 +366,4 @@ TEST_CASE("store: waiters are not granted while the disk fails, and are as soon 
   CHECK(server.ask({"GET", "k"}) == "$3\r\nbob\r\n");
 }
 
-TEST_CASE("store: a journal without its head does not stay behind the one that a start continues") {
-  set_rig_clock(0);
-  CrashFiles disk;
-  {
-    Process server(disk, {"--save", ""});
-    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
-    server.kill();
-  }
-  disk.put("journal.2", "");
-  {
-    Process again(disk, {"--save", ""});
-    REQUIRE(again.failure() == "");
-    CHECK(is_granted(again.ask({"LOCK", "b", "alice", "600000"})));
-    again.kill();
-  }
-  CHECK_FALSE(*disk.exists("journal.2"));
-  disk.bytes("journal.1") += "ha";  // the kill came within a write
-  Process last(disk, {"--save", ""});
-  REQUIRE(last.failure() == "");
-  CHECK(last.ask({"EXISTS", "a", "b"}) == ":2\r\n");
-}
-
 }  // namespace holdfast
