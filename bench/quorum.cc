@@ -8,6 +8,7 @@
 #include <iostream>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "client/base/address.h"
@@ -134,10 +135,19 @@ void time_pairs(const Options& options) {
              static_cast<double>(made) / took);
 }
 
+class Contender;
+
+// What all contenders share.
+struct Contention {
+  std::atomic<int> holders = 0;
+  const Contender* last = nullptr;   // the client that had the lock last; only the holder may use it
+  std::atomic<uint64_t> passed = 0;  // grants to another client than the last one
+};
+
 // One of the clients that acquire the same lock again and again.
 class Contender {
  public:
-  Contender(const Options& options, std::atomic<int>& holders) : options_(options), holders_(holders) {}
+  Contender(const Options& options, Contention& all) : options_(options), all_(all) {}
 
   void work(const std::atomic<bool>& stop) {
     Client client(options_.servers);
@@ -145,10 +155,11 @@ class Contender {
       Result<Hold> acquired = options_.polls ? poll(client, stop) : client.lock_for("wanted", 60s);
       if (!acquired && stop) return;
       if (!acquired) fail(acquired.message);
-      if (++holders_ != 1) fail("two clients hold the lock at the same time");
+      if (++all_.holders != 1) fail("two clients hold the lock at the same time");
       ++grants_;
+      if (std::exchange(all_.last, this) != this) ++all_.passed;
       if (options_.hold_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(options_.hold_us));
-      --holders_;
+      --all_.holders;
       if (!acquired->unlock()) fail("a lock was lost");
     }
   }
@@ -165,25 +176,27 @@ class Contender {
   }
 
   const Options& options_;
-  std::atomic<int>& holders_;
+  Contention& all_;
   std::atomic<uint64_t> grants_ = 0;
   std::mt19937 random_{std::random_device{}()};
   std::uniform_int_distribution<int> pause_{10'000, 100'000};
 };
 
 void contend(const Options& options) {
-  std::atomic<int> holders = 0;
+  Contention shared;
   std::atomic<bool> stop = false;
   std::vector<std::unique_ptr<Contender>> contenders;
   std::vector<std::thread> threads;
   for (size_t i = 0; i < options.clients; ++i)
-    contenders.push_back(std::make_unique<Contender>(options, holders));
+    contenders.push_back(std::make_unique<Contender>(options, shared));
   for (const auto& contender : contenders) threads.emplace_back([&] { contender->work(stop); });
   std::this_thread::sleep_for(1s);
   std::vector<uint64_t> before;
   for (const auto& contender : contenders) before.push_back(contender->grants());
+  const uint64_t passed_before = shared.passed;
   const auto began = Clock::now();
   std::this_thread::sleep_for(std::chrono::duration<double>(options.seconds));
+  const uint64_t passed = shared.passed - passed_before;
   uint64_t all = 0;
   uint64_t least = UINT64_MAX;
   uint64_t most = 0;
@@ -196,9 +209,9 @@ void contend(const Options& options) {
   const double took = std::chrono::duration<double>(Clock::now() - began).count();
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  fmt::print(R"({{"rate": {:.1f}, "least": {}, "most": {}}})"
+  fmt::print(R"({{"rate": {:.1f}, "passed": {:.1f}, "least": {}, "most": {}}})"
              "\n",
-             static_cast<double>(all) / took, least, most);
+             static_cast<double>(all) / took, static_cast<double>(passed) / took, least, most);
 }
 
 int run(int argc, char** argv) {

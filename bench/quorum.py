@@ -47,7 +47,7 @@ class Quorum:
         return done.returncode == 0
 
     def place(self):
-        return "quorum://" + ",".join(f"127.0.0.1:{port}" for port in self.ports) + "?hand-over=yes"
+        return "quorum://" + ",".join(f"127.0.0.1:{port}" for port in self.ports) + "?timeout=1000"
 
     def load(self, *args):
         done = subprocess.run([LOAD, *args, "--servers", self.place()], stdout=subprocess.PIPE, text=True,

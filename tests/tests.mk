@@ -10,13 +10,13 @@ TEST_DEPS = $(ASAN_DEPS) doctest-dev redis-tools python3 python3-redis python3-t
 
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
-SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
+SIM = $(wildcard tests/simulation/redlock_*.cc tests/simulation/ticket_*.cc) tests/unit/main.cc
 QUICK = $(wildcard tests/unit/*.cc tests/transcripts/*.cc)
 UNIT = $(QUICK) $(wildcard tests/simulation/*.cc) tests/simulation/server/syntax_words.cc
 INTEGRATION = $(wildcard tests/integration/*.cc)
 quick = $(call objects,quick,$(1))
 TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
-.PHONY: test test-all test-build test-deps test-quick test-downgrade old-server pictures sim sim-server
+.PHONY: test test-all test-build test-deps test-quick test-downgrade old-server pictures sim sim-tickets sim-server
 
 # Not at once with lint, when both are asked for: tests with deadlines want a quiet machine.
 test: test-build  ## what a change must pass, under ASan and UBSan; ARGS='-tc=LOCK*' or SUITES='...' picks some
@@ -61,7 +61,11 @@ $(OLD)/build/holdfast-server: tests/folders/old_server.h tests/folders/old_compi
 	  CXX='$(CURDIR)/tests/folders/old_compiler.sh $(CURDIR)/$(OLD)/old_server.pch $(ASAN_CXX) -fPIC'
 
 sim: build/sim  ## random schedules of clients on several servers; SCHEDULES=1000000, SEED=n is the first
-	@HOLDFAST_SEED='$(SEED)' HOLDFAST_SCHEDULES=$(or $(SCHEDULES),$(if $(SEED),1,1000000)) $<
+	@HOLDFAST_SEED='$(SEED)' HOLDFAST_SCHEDULES=$(or $(SCHEDULES),$(if $(SEED),1,1000000)) $< -tc='redlock*'
+
+sim-tickets: build/sim  ## waits by ticket in named and random cuts; SCHEDULES=1000 runs, SEED=n is the first
+	@HOLDFAST_SEED='$(or $(SEED),1)' HOLDFAST_SCHEDULES=$(or $(SCHEDULES),1000) HOLDFAST_CASES=all \
+	  $< -tc='tickets simulation*'
 
 sim-server: build/sim-server  ## the whole server on a simulated disk; SEED=n is the first seed, STEPS=m the steps
 	@$< '$(SEED)' '$(or $(STEPS),1000000)'
@@ -78,7 +82,7 @@ build/sim-server: $(call release,$(SIM_SERVER) tests/simulation/server/server_si
 build/asan/server-simulation: $(call asan,$(SIM_SERVER) tests/simulation/server/server_sim_test.cc \
   tests/unit/main.cc)
 	$(call say,LINK,$@)
-	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $(call linked,$^) $(SIM_LIBS)
+	$(Q)$(ASAN_CXX) $(ASAN) $(ASAN_LD) $(LDFLAGS) -Wl,--as-needed -o $@ $(call linked,$^) $(SIM_LIBS)
 
 build/sim: $(call release,$(sort $(LIB) $(CLIENT) $(SIM)))
 build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT)) $(CLI_PARTS)) $(call quick,$(QUICK))

@@ -29,14 +29,14 @@ $(call unit,tests-unit-11,$(patsubst %,tests/unit/%.cc,\
 $(call unit,tests-unit-12,$(patsubst %,tests/unit/%.cc,\
   keyspace_test request_batch_test))
 $(call unit,tests-client-1,$(patsubst %,tests/unit/%.cc,\
-  client_parts_test note_test printable_test redlock_heal_test redlock_keep_test redlock_next_test \
-  redlock_queue_test redlock_test top_test validity_test wait_report_test))
+  client_parts_test note_test printable_test redlock_heal_test redlock_keep_test redlock_test \
+  top_test validity_test wait_report_test))
 $(call unit,tests-client-2,$(patsubst %,tests/unit/%.cc,\
   client_meter_test lease_client_test login_test redlock_retry_test))
 $(call unit,tests-unit-13,$(patsubst %,tests/unit/%.cc,\
   replay_forms_test script_faults_test script_library_memory_test))
 $(call unit,tests-integration-1,$(patsubst %,tests/integration/%.cc,\
-  chaos_count_test hand_over_test limits_test listen_test lock_test locks_single_test locks_tls_test \
+  chaos_count_test limits_test listen_test lock_test locks_single_test locks_tls_test \
   process protocol_test pubsub_test redis_test))
 $(call unit,tests-integration-2,$(patsubst %,tests/integration/%.cc,\
   chaos_client client_loop_test script_test server_harness))
@@ -54,6 +54,7 @@ $(call unit,tests-server-2,$(patsubst %,tests/simulation/server/%.cc,\
 $(call unit,tests-server-3,$(patsubst %,tests/simulation/server/%.cc,\
   combinations server_scripts server_stories view))
 $(call unit,tests-redlock,$(wildcard tests/simulation/redlock_*.cc))
+$(call unit,tests-ticket,$(wildcard tests/simulation/ticket_*.cc))
 $(call unit,tests-replay,$(wildcard tests/simulation/replay_*.cc))
 $(call unit,tests-model,$(filter-out %/frame.cc,$(wildcard tests/simulation/*.cc)))
 $(call unit,tests-fuzz-1,$(patsubst %,tests/fuzz/%.cc,\

@@ -36,6 +36,7 @@ enum class ServerError : uint8_t {
   kWrongType = 4,    // WRONGTYPE: the key has a value that is not a lock
   kNoReplicas = 5,   // NOREPLICAS: too few replicas of a Redis acknowledged the grant
   kWrongServer = 6,  // MOVED: the key belongs to another node of a cluster
+  kGeneral = 7,      // ERR: the request is wrong, or not possible there; the text has the reason
   // The login:
   kNoLogin = 10,     // NOAUTH: the server requires a password
   kWrongLogin = 11,  // WRONGPASS, or a login to a server that has none

@@ -35,8 +35,8 @@ class [[nodiscard]] Hold {
   // Returns the fencing token, 1 or more; 0 for an empty Hold. It grows with each acquisition of the key,
   // whichever servers grant it.
   uint64_t token() const;
-  // Return the key, and the owner (32 hexadecimal digits) that the servers know; empty for an empty Hold.
-  // They are valid as long as this object.
+  // Return the key, and the owner that the servers know: 32 hexadecimal digits, on a quorum also a dot and
+  // a number. Empty for an empty Hold. They are valid as long as this object.
   std::string_view key() const;
   std::string_view owner() const;
 

@@ -103,7 +103,8 @@ struct LockOptions {
   std::function<void()> on_revoke_requested;
   // The next two set how a wait repeats its attempts if no server queue is available: servers are
   // unreachable, or the server is Redis. If either is set, a wait on Redis consists of such attempts.
-  // Otherwise it follows the events of the key.
+  // Otherwise it follows the events of the key. On a quorum of Holdfast servers each `timeout` without a
+  // majority that answers is an attempt, and there is no pause.
   uint32_t max_attempts = 0;  // attempts that a wait begins; 0: the address's `attempts`, or no limit
   std::optional<RetryBackoff> backoff;  // none: the address's, or a random min-wait to max-wait
 };

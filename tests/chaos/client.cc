@@ -1,17 +1,23 @@
 // Clients of a quorum for the chaos test. The threads of one process use the library to acquire, keep and
 // release a few locks, and record each operation in the form of history.py. Arguments: where
 // (quorum://...), the process's name, the history (a path, appended to), threads, seed, and the end
-// (CLOCK_MONOTONIC in seconds).
+// (CLOCK_MONOTONIC in seconds). Two more, a key and a number, make the threads contend for this key: they
+// wait for it without a limit, keep it for 0 to 20 ms, and ask again. So many of 100 requests are shared.
+// Such a process stops itself when it next has the lock after SIGUSR1 (by SIGKILL) and after SIGUSR2 (by
+// SIGSTOP); SIGCONT takes that back.
+// SIGTERM ends the process before its time: it cancels the waits, and exits when its threads have released.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,6 +34,14 @@ using holdfast::Outcome;
 using std::chrono::milliseconds;
 
 constexpr int64_t kNsPerMs = 1000000;
+constexpr milliseconds kContendedTtl{1000};
+constexpr unsigned kLongestUseMs = 20;
+constexpr milliseconds kThink{2};       // a contender's pause before its next request
+constexpr milliseconds kLookEvery{20};  // for the end
+
+// The signal that the next contender to get the lock sends to its process.
+volatile std::sig_atomic_t g_at_next_grant = 0;
+volatile std::sig_atomic_t g_ended = 0;
 
 int64_t now_ns() {
   timespec t{};
@@ -42,18 +56,27 @@ struct Part {
   unsigned threads = 0;
   unsigned seed = 0;
   int64_t until_ns = 0;
+  std::string contended;  // the key; empty: a few keys in turn
+  unsigned shared = 0;    // of 100 contended requests
 };
 
 class Worker {
  public:
-  Worker(const Part& part, Client& client, unsigned number)
+  // `stop` ends the work, and the waits of contenders.
+  Worker(const Part& part, Client& client, unsigned number, std::stop_token stop)
       : part_(part),
         client_(client),
         name_(part.name + "." + std::to_string(number)),
+        stop_(std::move(stop)),
         random_(part.seed * 1000 + number) {}
 
   void run() {
-    while (now_ns() < part_.until_ns) {
+    while (!stop_.stop_requested()) {
+      if (!part_.contended.empty()) {
+        contend();
+        std::this_thread::sleep_for(kThink);
+        continue;
+      }
       acquisition();
       std::this_thread::sleep_for(milliseconds(below(20)));
     }
@@ -95,28 +118,57 @@ class Worker {
     return options;
   }
 
-  void acquisition() {
-    const LockOptions options = choose();
-    const std::string owner = name_ + "-" + std::to_string(id_ + 1);
+  unsigned requested(const LockOptions& options, const std::string& owner, const std::string& more = "") {
     const unsigned capacity = options.mode == Mode::kSharedLock    ? 0
                               : options.mode == Mode::kCountedLock ? options.limit
                                                                    : 1;
-    const unsigned id = invoked("lock", owner,
-                                R"(, "capacity": )" + std::to_string(capacity) + R"(, "ttl": )" +
-                                    std::to_string(options.ttl.count()));
-    auto acquired = below(4) == 0 ? client_.try_lock(key_, options)
-                                  : client_.lock_for(key_, milliseconds(1500), options);
-    // The clock is read first, so that the recorded validity never ends too late.
-    const int64_t at_ns = now_ns();
-    if (!acquired) {
-      returned(id, "refused", R"(, "why": ")" + std::string(name_of(acquired.outcome)) + "\"");
-      return;
-    }
-    Hold& hold = *acquired;
-    const int64_t valid_ns = at_ns + hold.validity().count() * kNsPerMs;
+    return invoked("lock", owner,
+                   R"(, "capacity": )" + std::to_string(capacity) + R"(, "ttl": )" +
+                       std::to_string(options.ttl.count()) + more);
+  }
+
+  // `at_ns` is a time before the reading of the validity, so that the recorded one never ends too late.
+  void acquired(unsigned id, const Hold& hold, int64_t at_ns, milliseconds validity) const {
+    const int64_t valid_ns = at_ns + validity.count() * kNsPerMs;
     returned(id, "ok",
              R"(, "token": )" + std::to_string(hold.token()) + R"(, "valid": )" + std::to_string(valid_ns));
-    use(hold, owner, options.ttl);
+  }
+
+  void refused(unsigned id, Outcome outcome) const {
+    returned(id, "refused", R"(, "why": ")" + std::string(name_of(outcome)) + "\"");
+  }
+
+  void acquisition() {
+    const LockOptions options = choose();
+    const std::string owner = name_ + "-" + std::to_string(id_ + 1);
+    const unsigned id = requested(options, owner);
+    auto result = below(4) == 0 ? client_.try_lock(key_, options)
+                                : client_.lock_for(key_, milliseconds(1500), options);
+    const int64_t at_ns = now_ns();
+    if (!result) return refused(id, result.outcome);
+    acquired(id, *result, at_ns, result->validity());
+    use(*result, owner, options.ttl);
+  }
+
+  void contend() {
+    LockOptions options;
+    options.ttl = kContendedTtl;
+    options.stop = stop_;
+    if (below(100) < part_.shared) options.mode = Mode::kSharedLock;
+    key_ = part_.contended;
+    const std::string owner = name_ + "-" + std::to_string(id_ + 1);
+    const unsigned id = requested(options, owner, R"(, "wait": -1)");
+    auto result = client_.lock(key_, options);
+    const int64_t at_ns = now_ns();
+    if (!result) return refused(id, result.outcome);
+    acquired(id, *result, at_ns, result->validity());
+    if (g_at_next_grant != 0) {
+      const int signal = g_at_next_grant;
+      g_at_next_grant = 0;
+      std::raise(signal);
+    }
+    std::this_thread::sleep_for(milliseconds(below(kLongestUseMs + 1)));
+    release(*result, owner, options.ttl);
   }
 
   void use(Hold& hold, const std::string& owner, milliseconds ttl) {
@@ -132,6 +184,10 @@ class Worker {
       return;
     }
     look(hold, owner);
+    release(hold, owner, ttl);
+  }
+
+  void release(Hold& hold, const std::string& owner, milliseconds ttl) {
     // The client reports a loss some time before the end of the validity. Then no server denied the hold.
     const bool sure = hold.validity() > std::max(ttl / 10, milliseconds(50));
     const unsigned id = invoked("unlock", owner);
@@ -158,33 +214,48 @@ class Worker {
   const Part& part_;
   Client& client_;
   const std::string name_;
+  const std::stop_token stop_;
   std::mt19937 random_;
   std::string key_;
   unsigned id_ = 0;
 };
 
 Part part_of(const std::vector<std::string>& args) {
-  if (args.size() != 6) throw std::invalid_argument("six arguments: where name history threads seed until");
-  Part part{args[0], args[1]};
+  if (args.size() != 6 && args.size() != 8)
+    throw std::invalid_argument("arguments: where name history threads seed until [key shared]");
+  Part part;
+  part.where = args[0];
+  part.name = args[1];
   part.history = open(args[2].c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (part.history < 0) throw std::runtime_error("cannot open " + args[2]);
   part.threads = static_cast<unsigned>(std::stoul(args[3]));
   part.seed = static_cast<unsigned>(std::stoul(args[4]));
   part.until_ns = static_cast<int64_t>(std::stod(args[5]) * 1e9);
+  if (args.size() == 8) {
+    part.contended = args[6];
+    part.shared = static_cast<unsigned>(std::stoul(args[7]));
+  }
   return part;
 }
 
 void run(const Part& part) {
   Client client(part.where);
+  std::stop_source stop;
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < part.threads; ++i)
-    threads.emplace_back([&part, &client, i] { Worker(part, client, i).run(); });
+    threads.emplace_back([&, i] { Worker(part, client, i, stop.get_token()).run(); });
+  while (now_ns() < part.until_ns && g_ended == 0) std::this_thread::sleep_for(kLookEvery);
+  stop.request_stop();
   for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGUSR1, [](int) { g_at_next_grant = SIGKILL; });
+  std::signal(SIGUSR2, [](int) { g_at_next_grant = SIGSTOP; });
+  std::signal(SIGCONT, [](int) { g_at_next_grant = 0; });
+  std::signal(SIGTERM, [](int) { g_ended = 1; });
   try {
     run(part_of({argv + 1, argv + argc}));
     return 0;

@@ -102,7 +102,7 @@ class Network:
         return ["nsenter", f"--net={SPACES / (self.prefix + node)}"]
 
     def filter(self, rules):
-        call("ip", "netns", "exec", self.hub, "nft", "-f", "-", text=(
+        call(*self.inside("hub"), "nft", "-f", "-", text=(
             "table bridge chaos\ndelete table bridge chaos\ntable bridge chaos { chain c { "
             f"type filter hook forward priority 0; policy accept;\n{rules}\n}}\n}}\n"))
 
@@ -121,6 +121,22 @@ class Network:
         for node in self.nodes:
             call("ip", "-n", self.hub, "link", "set", node, "down" if node in unplugged else "up")
         self.slow_down({(fault.node, fault.kind) for fault in faults if fault.kind in ("delay", "slow")})
+
+    def cut(self, pairs, mute=(), loss=0):
+        """Drops all IP packets of these pairs of (from, to), and no others. ARP goes on, so that no sender
+        gets an error: the packets are lost without a word. Of the nodes `mute` no packet that ends a
+        connection gets through, so their peers keep connections to processes that have ended. `loss`: so
+        many of 100 other packets are lost."""
+        rules = []
+        if pairs:
+            elements = ", ".join(f'"{a}" . "{b}"' for a, b in sorted(pairs))
+            rules.append(f"ether type ip iifname . oifname {{ {elements} }} drop")
+        if mute:
+            names = ", ".join(f'"{node}"' for node in sorted(mute))
+            rules.append(f"ether type ip iifname {{ {names} }} tcp flags & (fin | rst) != 0 drop")
+        if loss:
+            rules.append(f"ether type ip numgen random mod 100 < {loss} drop")
+        self.filter("\n".join(rules))
 
     def slow_down(self, wanted):
         """Slows the hub's side of the cable: messages to the node are late, messages from it are not."""

@@ -41,10 +41,11 @@ def prepare():
 
 
 class Process:
-    """The process of a node, which may start several times. Its log and clock are files with its name."""
+    """The process of a node, which may start several times. Its log and clock are files with its name.
+    `space`: the node of the network, if that has another name."""
 
     def __init__(self, network, node, folder):
-        self.network, self.node = network, node
+        self.network, self.node, self.space = network, node, node
         self.log = folder / f"{node}.log"
         self.clock = Clock(folder / f"{node}.clock")
         self.process = None
@@ -53,7 +54,7 @@ class Process:
         env = self.environment() if clock else None
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [*self.network.inside(self.node), *(str(word) for word in words)], env=env, stdout=log,
+                [*self.network.inside(self.space), *(str(word) for word in words)], env=env, stdout=log,
                 stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, preexec_fn=prepare)
 
     def environment(self):

@@ -78,8 +78,11 @@ def fill_lock(server, key, kind, size):
         return
     server.must("LOCK", key, "holder", 10**8)
     waiting = server.new_waiting_client(key)
-    waiting.send(*(["LOCK", key, f"m{i:07}", 10**8, "WAIT", 10**8, "ASYNC", "QUIET"] for i in range(size)),
-                 ["PING"])
+    waiting.send(["HELLO", 3], ["PING"])
+    while (line := waiting.replies.readline()) != b"+PONG\r\n":
+        if not line:
+            raise EOFError("the server closed the connection")
+    waiting.send(*(["LOCK", key, f"m{i:07}", 10**8, "WAIT", 10**8, "ASYNC"] for i in range(size)), ["PING"])
     replies = [waiting.reply() for _ in range(size + 1)]
     if {*replies} != {"QUEUED", "PONG"}:
         raise AssertionError(f"{key}: {replies[0]!r}, {replies[-1]!r}")

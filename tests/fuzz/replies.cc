@@ -70,7 +70,7 @@ void play_lock(Source& source, std::deque<Reply> said) {
   });
   int64_t now_ms = 1000;
   const auto now = [&] { return TimeMs{now_ms}; };
-  lock.acquire(now(), 1, source.one_in(2));
+  lock.acquire(now(), 1);
   std::vector<client::Send> open;
   for (int steps = 0; !lock.settled() && steps < 200; ++steps) {
     for (client::Send& send : lock.take_sends()) open.push_back(std::move(send));

@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 7> kScripts = {
 };
 
 // Few keys and owners, so that requests collide; numbers near limits.
-inline constexpr std::array<std::string_view, 67> kWords = {
+inline constexpr std::array<std::string_view, 70> kWords = {
     "k",
     "l",
     "h",
@@ -30,6 +30,9 @@ inline constexpr std::array<std::string_view, 67> kWords = {
     "holdfast:token:{k}",
     "o1",
     "o2",
+    "o1.1",
+    "o1.2",
+    "o2.1",
     "*",
     "",
     "holdfast:lock",

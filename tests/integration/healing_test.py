@@ -18,7 +18,7 @@ COMMAND_OF_ITS_OWN = ["sh", "-c", "echo up; cat >/dev/null; exit 7"]
 class Service:
     """The servers of a quorum. Each keeps its port over restarts and, with `data`, its folder."""
 
-    def __init__(self, stack, size, data, hand_over):
+    def __init__(self, stack, size, data):
         self.stack = stack
         self.data = data
         self.ports = [free_port() for _ in range(size)]
@@ -27,7 +27,7 @@ class Service:
         for i in range(size):
             self.start(i)
         servers = ",".join(f"127.0.0.1:{port}" for port in self.ports)
-        os.environ["HOLDFAST_SERVERS"] = f"quorum://{servers}?hand-over={hand_over}"
+        os.environ["HOLDFAST_SERVERS"] = f"quorum://{servers}"
 
     def start(self, i):
         self.servers[i] = Server(self.folders[i] if self.data else "", "--port", str(self.ports[i]))
@@ -54,9 +54,9 @@ class Service:
 
 
 @contextlib.contextmanager
-def quorum(size, data=True, hand_over="no"):
+def quorum(size, data=True):
     with contextlib.ExitStack() as stack:
-        service = Service(stack, size, data, hand_over)
+        service = Service(stack, size, data)
         stack.callback(service.end)
         yield service
 
@@ -115,18 +115,17 @@ def a_shared_hold_survives_a_rolling_restart(_):
 
 @test
 def a_hold_survives_a_rolling_restart_while_other_clients_wait(_):
-    for hand_over in ("no", "yes"):
-        with quorum(3, hand_over=hand_over) as service:
-            first = held()
-            others = [Run(["--ttl", f"{TTL_S}s"], ["sh", "-c", "echo granted; exit 0"]) for _ in range(3)]
-            for i in range(3):
-                service.stop(i)
-                wait_beyond_ttl()
-                service.start(i)
-                equal(first.process.poll(), None)
-            first.ended(7)
-            for other in others:
-                equal(other.ended(0)[0], "granted\n")
+    with quorum(3) as service:
+        first = held()
+        others = [Run(["--ttl", f"{TTL_S}s"], ["sh", "-c", "echo granted; exit 0"]) for _ in range(3)]
+        for i in range(3):
+            service.stop(i)
+            wait_beyond_ttl()
+            service.start(i)
+            equal(first.process.poll(), None)
+        first.ended(7)
+        for other in others:
+            equal(other.ended(0)[0], "granted\n")
 
 
 @test

@@ -121,64 +121,6 @@ TEST_CASE("library: five servers, two of them stopped; after they resume, they h
   for (size_t i = 0; i < 5; ++i) until("the lock is free", [&] { return is_free(servers.at(i), "k"); });
 }
 
-// The server with this many waiters; nullopt if there is none.
-std::optional<size_t> where_they_wait(const Quorum& servers, size_t waiters) {
-  for (size_t i = 0; i < servers.size(); ++i) {
-    const std::string told = Client(servers.at(i)).ask("INFO locks");
-    if (told.find("lock_waiters:" + std::to_string(waiters)) != std::string::npos) return i;
-  }
-  return std::nullopt;
-}
-
-TEST_CASE("library: on a quorum all waiters are in one queue, and are granted in its order") {
-  Quorum servers(5);
-  // Time for the first server's answer: without it a client on a slow machine uses another server's queue.
-  const std::string place = servers.place("min-wait=10000&max-wait=20000&timeout=10000");
-  Locks holder(place);
-  Result<Hold> held = holder.lock("k");
-  REQUIRE(held.ok());
-  std::vector<std::unique_ptr<Locks>> clients;
-  std::vector<std::future<Result<Hold>>> waits;
-  for (size_t n = 1; n <= 6; ++n) {
-    clients.push_back(std::make_unique<Locks>(place));
-    waits.push_back(clients.back()->lock_future("k"));
-    until("the waiter is in the queue", [&] { return where_they_wait(servers, n).has_value(); });
-  }
-  uint64_t token = held->token();
-  CHECK(held->unlock().ok());
-  for (auto& wait : waits) {
-    Result<Hold> next = wait.get();
-    REQUIRE_MESSAGE(next.ok(), next.message);
-    CHECK(next->token() > token);
-    token = next->token();
-    CHECK(next->unlock().ok());
-  }
-}
-
-TEST_CASE("library: a waiter at a server that is stopped or killed is granted by the other servers") {
-  for (const int fault : {SIGSTOP, SIGKILL}) {
-    Quorum servers(5);
-    Locks client(servers.place("timeout=200&max-wait=20"));
-    Result<Hold> first = client.lock("k");
-    REQUIRE(first.ok());
-    std::future<Result<Hold>> next = client.lock_future("k");
-    std::optional<size_t> there;
-    until("the client waits", [&] { return (there = where_they_wait(servers, 1)).has_value(); });
-    if (fault == SIGKILL) servers.end(*there);
-    if (fault == SIGSTOP) servers.signal(*there, SIGSTOP);
-    CHECK(first->unlock().ok());
-    Result<Hold> second = next.get();
-    REQUIRE_MESSAGE(second.ok(), second.message);
-    CHECK(second->token() > first->token());
-    if (fault == SIGSTOP) servers.signal(*there, SIGCONT);
-    CHECK(second->unlock().ok());
-    for (size_t i = 0; i < servers.size(); ++i) {
-      if (fault == SIGKILL && i == *there) continue;
-      until("no hold is left", [&] { return is_free(servers.at(i), "k"); });
-    }
-  }
-}
-
 TEST_CASE("library: threads count under a Mutex on three servers, and no increment is lost") {
   Quorum servers(3);
   Locks client(servers.place());

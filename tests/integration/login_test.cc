@@ -13,9 +13,9 @@ namespace holdfast::integration {
 namespace {
 
 // As in docs/security.md.
-const Words kRules{"~job:*",       "&__lock__:job:*", "+lock",          "+renew",
-                   "+unlock",      "+fence",          "+lease",         "+subscribe",
-                   "+unsubscribe", "+client|setname", "+client|setinfo"};
+const Words kRules{"~job:*",           "&__lock__:job:*", "+lock",          "+renew",       "+unlock",
+                   "+fence",           "+lease",          "+subscribe",     "+unsubscribe", "+locks|yield",
+                   "+locks|heartbeat", "+client|setname", "+client|setinfo"};
 
 // A server with a password and the user `app`, and its administrator.
 class GuardedServer {

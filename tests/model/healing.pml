@@ -4,11 +4,6 @@
  * client's validity is that of its last confirmed round. So a hold may expire only if its client has no validity
  * from that round or a later one.
  *
- * With WAITS a client that acquires may begin further rounds: those of the next waiter, which waits on all servers
- * (redlock_next.cc). A LOCK that waits has not arrived yet. A later round is that of a PING behind it: the LOCK then
- * arrives in that round, or it has arrived in an earlier one, and the client repeats it. Only grants of the present
- * round count.
- *
  * A server may restart without its holds if afterwards a quorum of servers still has each valid hold, each set in
  * the confirmed round or a later one. With RECOVERS a server may restart so at any time, but grants nothing while a
  * hold that it lost is valid. In every order, two clients are never valid at once.
@@ -136,9 +131,6 @@ end:
       if
       /* a client: begins to acquire, or a renewal, also while another is unanswered */
       :: !over[c] && round[c] == 0 -> d_step { acquires[c] = true; begin_round(c) }
-#ifdef WAITS
-      :: !over[c] && open[c] && acquires[c] && round[c] < ROUNDS -> d_step { begin_round(c) }
-#endif
       :: !over[c] && valid[c] > 0 && round[c] < ROUNDS -> d_step { begin_round(c) }
       /* a request arrives and is answered; a lost one is one that never does */
       :: open[c] && acquires[c] && !asked[AT(c, s)] -> d_step {

@@ -1,4 +1,4 @@
-# The models of tokens and renewals, checked by spin: part of the Makefile.
+# The models of tokens, renewals and waits by ticket, checked by spin: part of the Makefile.
 MODEL_DEPS = spin gcc libc6-dev
 .PHONY: model model-deps
 

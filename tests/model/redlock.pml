@@ -2,8 +2,8 @@
  * tokens, in every order of events. All attempts are for one key, and each has its own owner. They may be of one
  * client or of several, concurrent or in sequence.
  *
- * A LOCK that waits in a queue is one that has not arrived yet. With WAITS the LOCKs of an attempt may have
- * different hints, as those of the next waiter: the first of them was sent before it was the next one.
+ * With SOME_WITHOUT_HINT a LOCK of an attempt may have no hint, beside others that have it: a server whose clock is
+ * far behind refuses the hint, and the client asks it again without one.
  *
  * The model does not keep a holder alone in time, and the tokens do not need that. A server may end a hold at any
  * moment: early, late, or by an UNLOCK. A crash that loses all holds has the same effect if the counter stays. The
@@ -214,7 +214,7 @@ end:
           lock_arrives(a, s, hint[a], m);
           granted[AT(a, s)] = (over[a] -> 0 : m)
         }
-#ifdef WAITS
+#ifdef SOME_WITHOUT_HINT
       :: !arrived[AT(a, s)] && hint[a] > 0 -> d_step {
           arrived[AT(a, s)] = true;
           lock_arrives(a, s, 0, m);

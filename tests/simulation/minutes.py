@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plays fresh seeds of a simulation for a time: minutes.py sim|sim-server SECONDS.
+"""Plays fresh seeds of a simulation for a time: minutes.py sim|tickets|sim-server SECONDS.
 
 `make test-all` calls it. Each process of the simulation plays a batch of seeds; the first seed is
 HOLDFAST_SEED. Prints the last lines of each batch. Ends after SECONDS, or after the first batch that fails.
@@ -11,6 +11,7 @@ import sys
 import time
 
 SCHEDULES = 5_000    # of a batch of build/sim
+TICKETS = 200        # random runs of a batch of its waits by ticket, beside all named cases
 STEPS = 200_000      # of a batch of build/sim-server
 STEPS_OF_RUN = 1_000
 LINES = 3
@@ -21,6 +22,10 @@ def command(name: str, first: int) -> tuple[list[str], dict[str, str], int]:
     if name == "sim":
         settings = {"HOLDFAST_SEED": str(first), "HOLDFAST_SCHEDULES": str(SCHEDULES)}
         return ["build/sim", "-tc=*clients on several*"], settings, first + SCHEDULES
+    if name == "tickets":
+        settings = {"HOLDFAST_SEED": str(first), "HOLDFAST_SCHEDULES": str(TICKETS),
+                    "HOLDFAST_CASES": "all"}
+        return ["build/sim", "-tc=tickets simulation*"], settings, first + TICKETS
     return (["build/sim-server", str(first), str(STEPS), str(STEPS_OF_RUN)], {},
             first + 2 * STEPS // STEPS_OF_RUN)  # a run may end before its last step
 

@@ -58,8 +58,6 @@ void World::leave(const Step& step) {
   tell([&] { return "server " + std::to_string(step.server) + " stops"; });
   for (const auto& [serial, link] : server.stop(now_us_))
     deliver(step.server, link, link.second, {Reply::Kind::kLost, 0, "the server stops"});
-  for (size_t session = 0; session < sessions_.size(); ++session)
-    break_quiet(session, step.server, "the server stops");
   schedule_step(now_us_ + step.for_us, Event::Kind::kReturn, step);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "client/base/server_error.h"
 #include "redlock_world.h"
 
 namespace holdfast::simulation::redlock {
@@ -25,7 +26,8 @@ Reply parsed(std::string_view text) {
   if (text.starts_with("*2")) return {Reply::Kind::kGrant, number(text.substr(text.rfind(':') + 1)), ""};
   if (text.starts_with("*-1")) return {Reply::Kind::kNull, 0, ""};
   if (text.starts_with(":")) return {Reply::Kind::kInteger, number(text.substr(1)), ""};
-  return {Reply::Kind::kError, 0, std::string(text.substr(1, text.find('\r') - 1))};
+  const std::string error(text.substr(1, text.find('\r') - 1));
+  return {Reply::Kind::kError, 0, error, client::server_error_of(std::string_view(error))};
 }
 
 std::string text_of(const Reply& reply) {
@@ -36,37 +38,9 @@ std::string text_of(const Reply& reply) {
       return "not granted";
     case Reply::Kind::kInteger:
       return std::to_string(reply.number);
-    case Reply::Kind::kNext:
-      return "it is the next one, with token " + std::to_string(reply.number);
     default:
       return reply.text;
   }
-}
-
-// Removes the first reply or push from the text, and returns its words: one, or those of an array.
-std::vector<std::string> take_value(std::string_view& text) {
-  const auto line = [&] {
-    const size_t end = text.find("\r\n");
-    const std::string_view found = text.substr(0, end);
-    text.remove_prefix(end + 2);
-    return found;
-  };
-  const auto word = [&]() -> std::string {
-    const std::string_view head = line();
-    if (!head.starts_with('$')) return std::string(head);
-    return std::string(line());  // keys and owners have no line breaks here
-  };
-  const std::string_view head = text;
-  if (!head.starts_with('*') || head.starts_with("*-1")) return {word()};
-  const auto size = static_cast<size_t>(line()[1] - '0');
-  std::vector<std::string> words;
-  while (words.size() < size) words.push_back(word());
-  return words;
-}
-
-Reply reply_in(const std::vector<std::string>& words) {
-  if (words.size() == 1) return parsed(words[0] + "\r\n");
-  return parsed("*2\r\n" + words.back() + "\r\n");
 }
 
 std::string text_of(const std::vector<std::string>& argv) {
@@ -102,12 +76,9 @@ void World::carry(size_t index) {
   judge(index);
 }
 
-// The owner of a wait may hold the lock on some servers while another attempt runs.
 void World::change_owner(Session& session) {
-  std::vector<Proof> fresh(servers_.size());
-  if (session.owner == session.queued_owner) session.queued_proofs = session.proofs;
   session.owner = session.lock->owner();
-  session.proofs = session.owner == session.queued_owner ? session.queued_proofs : fresh;
+  session.proofs.assign(servers_.size(), {});
 }
 
 void World::send(size_t index, client::Send&& send) {
@@ -123,25 +94,15 @@ void World::send(size_t index, client::Send&& send) {
   tell([&] {
     return name_of(session) + " > server " + std::to_string(send.server) + ": " + text_of(event.argv);
   });
-  Quiet& quiet = session.quiet[send.server];
-  event.quiet = send.quiet;
-  event.link = send.quiet ? quiet.name() : send.waits ? send.id : 0;
-  if (send.quiet) quiet.open.insert(send.id);
-  if (std::find(event.argv.begin(), event.argv.end(), "NEXT") != event.argv.end()) {
-    session.queued_owner = event.argv[2];
-    session.queued_proofs.assign(servers_.size(), {});
-  }
-  if (send.quiet && event.argv[0] == "LOCK" && event.argv[2] == session.owner && session.lock->is_next())
-    ++tally_.joined;
+  event.link = send.waits ? send.id : 0;
   Server::Link& link = servers_[send.server].links[{index, event.link}];
   if (chance(fate, world_.lost_one_in) || is_cut(session.step->client, send.server)) {
-    if (send.quiet) return break_quiet(index, send.server, "the request was lost");
     event.kind = Event::Kind::kReply;
     event.reply = {Reply::Kind::kLost, 0, "the request was lost"};
     return schedule(now_us_ + kLossReportUs, std::move(event));
   }
   link.asked_us = std::max(now_us_ + delay(fate), link.asked_us);
-  const bool locks = !send.waits && !send.quiet && event.argv[0] == "LOCK";
+  const bool locks = !send.waits && event.argv[0] == "LOCK";
   if (locks && chance(fate, world_.resent_one_in))
     schedule(link.asked_us + fate.between(0, 2 * ttl_us()), event);  // overtaken
   // A request on a broken connection may arrive after requests on the next connection.
@@ -151,7 +112,6 @@ void World::send(size_t index, client::Send&& send) {
 
 // Closes the connection of a wait. Behind a cut the server notices it at the end of the cut.
 void World::end_wait(size_t index, uint64_t id) {
-  for (Quiet& quiet : sessions_[index].quiet) quiet.open.erase(id);
   const auto server = std::find_if(servers_.begin(), servers_.end(), [&](const Server& s) {
     return s.links.contains({index, id});
   });
@@ -171,76 +131,14 @@ void World::close_later(size_t index, size_t server, uint64_t link) {
   schedule(std::max(open_us + delay(fate), asked_us), std::move(event));
 }
 
-// The connection of quiet waits breaks: its requests have no answer, and its waits end.
-void World::break_quiet(size_t index, size_t server, const std::string& why) {
-  Quiet& quiet = sessions_[index].quiet[server];
-  if (servers_[server].links.contains({index, quiet.name()})) close_later(index, server, quiet.name());
-  ++quiet.number;
-  for (const uint64_t id : std::exchange(quiet.open, {})) {
-    Event event;
-    event.kind = Event::Kind::kReply;
-    event.server = server;
-    event.session = index;
-    event.id = id;
-    event.reply = {Reply::Kind::kLost, 0, why};
-    schedule(now_us_ + kLossReportUs, std::move(event));
-  }
-}
-
-// Delivers the replies and pushes on a connection of quiet waits.
-void World::collect_quiet(size_t index, Server::LinkName name, std::string_view output) {
-  Server::Link& link = servers_[index].links[name];
-  const auto finish = [&](const std::pair<uint64_t, std::vector<std::string>>& call, const Reply& answer) {
-    Event event;
-    event.session = name.first;
-    event.argv = call.second;
-    record(index, event, answer);
-    deliver(index, name, call.first, answer);
-  };
-  while (!output.empty()) {
-    const std::vector<std::string> words = take_value(output);
-    tell([&] { return "server " + std::to_string(index) + " > quiet: " + text_of(words); });
-    if (words[0] != "lock") {
-      const auto call = link.asked.front();
-      link.asked.pop_front();
-      if (words[0] == "+QUEUED") {
-        link.quiet[call.second[2]] = call;
-      } else {
-        finish(call, reply_in(words));
-      }
-      continue;
-    }
-    const auto found = link.quiet.find(words[3]);
-    if (found == link.quiet.end()) continue;
-    const auto call = found->second;
-    if (words[1] == "next") {
-      deliver(index, name, call.first, {Reply::Kind::kNext, parsed(words[4] + "\r\n").number, ""});
-      continue;
-    }
-    link.quiet.erase(found);
-    if (words[1] == "granted") finish(call, {Reply::Kind::kGrant, parsed(words[4] + "\r\n").number, ""});
-    if (words[1] == "timeout") finish(call, {Reply::Kind::kNull, 0, ""});
-  }
-}
-
 void World::request(const Event& event) {
   Server& server = servers_[event.server];
   const Server::LinkName name{event.session, event.link};
-  if (event.quiet && sessions_[event.session].quiet[event.server].name() != event.link &&
-      !server.links.contains(name))
-    return;  // the connection broke, and the server knows
   if (!server.up())
     return deliver(event.server, name, event.id, {Reply::Kind::kLost, 0, "the server is down"});
   Server::Link& link = server.links[name];
   if (!link.id) link.id = server.engine().open("127.0.0.1:1", "127.0.0.1:2", server.now(now_us_));
   Effects fx;
-  if (event.quiet) {
-    server.quiet[link.id.serial] = name;
-    link.asked.emplace_back(event.id, event.argv);
-    const std::string output = server.apply(link.id, event.argv, now_us_, fx);
-    collect_quiet(event.server, name, output);
-    return collect(event.server, fx);
-  }
   const std::string output = server.apply(link.id, event.argv, now_us_, fx);
   if (output.empty() && event.waits) server.waits[link.id.serial] = name;
   if (!output.empty()) {
@@ -258,11 +156,6 @@ void World::request(const Event& event) {
 void World::collect(size_t index, Effects& fx) {
   Server& server = servers_[index];
   for (const ConnId id : fx.dirty) {
-    if (const auto quiet = server.quiet.find(id.serial); quiet != server.quiet.end()) {
-      const std::string output = server.taken(id);
-      collect_quiet(index, quiet->second, output);
-      continue;
-    }
     const auto wait = server.waits.find(id.serial);
     if (wait == server.waits.end()) continue;
     const std::string output = server.taken(id);
@@ -286,25 +179,20 @@ void World::deliver(size_t index, Server::LinkName name, uint64_t id, Reply repl
   event.session = name.first;
   event.id = id;
   Session& session = sessions_[name.first];
-  const bool quiet = name.second >= Server::kQuiet;
-  if (quiet && session.quiet[index].name() != name.second) return;  // it broke
   const bool lost = chance(fate, world_.lost_one_in) || is_cut(session.step->client, index);
-  if (quiet && lost) return break_quiet(name.first, index, "the reply was lost");
   if (lost) {
     event.reply = {Reply::Kind::kLost, 0, "the reply was lost"};
     return schedule(now_us_ + kLossReportUs, std::move(event));
   }
   Server::Link& link = servers_[index].links[name];
   link.received_us = std::max(now_us_ + delay(fate), link.received_us);
-  const bool late = quiet && world_.flaw == Flaw::kLateGrants && reply.kind == Reply::Kind::kGrant;
   event.reply = std::move(reply);
-  schedule(link.received_us + (late ? fate.between(0, 2 * ttl_us()) : 0), std::move(event));
+  schedule(link.received_us, std::move(event));
 }
 
 void World::reply(const Event& event) {
   Session& session = sessions_[event.session];
   const size_t client = session.step->client;
-  if (event.reply.kind != Reply::Kind::kNext) session.quiet[event.server].open.erase(event.id);
   if (now_us_ < clients_[client].stalled_us) return schedule(clients_[client].stalled_us, event);
   tell([&] {
     return name_of(session) + " < server " + std::to_string(event.server) + ": " + text_of(event.reply);
@@ -322,7 +210,6 @@ void World::close(const Event& event) {
   if (!link->second.id) return void(server.links.erase(link));  // the request never arrived
   Effects fx;
   server.waits.erase(link->second.id.serial);
-  server.quiet.erase(link->second.id.serial);
   server.engine().drop(link->second.id, server.now(now_us_), fx);
   server.collect(now_us_);
   server.links.erase(link);
@@ -332,10 +219,8 @@ void World::close(const Event& event) {
 // Records what the server has promised with this reply, for the judge.
 void World::record(size_t index, const Event& event, const Reply& reply) {
   Session& session = sessions_[event.session];
-  if (event.argv[0] == "PING") return;
-  const bool queued = event.argv[2] == session.queued_owner && event.argv[2] != session.owner;
-  if (event.argv[2] != session.owner && !queued) return;  // of an earlier attempt
-  Proof& proof = (queued ? session.queued_proofs : session.proofs)[index];
+  if (event.argv[2] != session.owner) return;  // of an earlier attempt
+  Proof& proof = session.proofs[index];
   const bool locked = event.argv[0] == "LOCK" && reply.kind == Reply::Kind::kGrant;
   const bool renewed = event.argv[0] == "RENEW" && reply.kind == Reply::Kind::kInteger && reply.number == 1;
   // Before its LOCK has arrived, the hold is that of its wait, which ends with the connection of the wait.

@@ -62,7 +62,6 @@ class Planner {
     if (rare_feature()) w.ahead_us = dice_.pick({kHourUs / 2, 2 * kHourUs, 1000 * kHourUs});
     if (feature()) w.keys = 2;
     if (rare_feature()) w.limit = static_cast<uint32_t>(dice_.between(1, 3));
-    w.hands_over = w.servers > 1 && (!rare_feature() || w.flaw == Flaw::kLateGrants);
     shares_ = rare_feature();
     reboots_ = rare_feature();
     sets_walls_ = rare_feature();
@@ -81,8 +80,6 @@ class Planner {
     step.mode = plan_.world.counts(step.key)  ? Mode::kCounted
                 : shares_ && !dice_.one_in(3) ? Mode::kShared
                                               : Mode::kExclusive;
-    step.contended = feature();
-    step.hands_over = plan_.world.hands_over && step.mode == Mode::kExclusive && !dice_.one_in(4);
     step.max_wait_ms = dice_.between(2, std::max<int64_t>(plan_.world.ttl_ms / 5, 40));
     if (!dice_.one_in(4)) step.wait_ms = dice_.one_in(2) ? 0 : dice_.between(1, 200);
     if (!feature()) step.cancel_us = dice_.between(1000, 200000);
@@ -226,8 +223,6 @@ std::string written_session(const Step& s) {
   out += s.mode == Mode::kShared ? " SHARED" : s.mode == Mode::kCounted ? " LIMIT" : "";
   out += s.wait_ms < 0 ? ", one attempt" : s.wait_ms == 0 ? ", waits" : ", waits " + ms(s.wait_ms * 1000);
   if (s.cancel_us != 0) out += ", cancels after " + ms(s.cancel_us);
-  if (s.contended) out += ", contended";
-  if (s.hands_over) out += ", waits everywhere when it is next";
   return out + (s.renews ? "; renews for " : "; holds for up to ") + ms(s.for_us);
 }
 

@@ -16,7 +16,6 @@ enum class Flaw : uint8_t {
   kClocksAstray,  // rates of clocks differ by more than the allowed drift
   kNoHealing,     // the LOCKs of renewals never arrive
   kNoRecovery,    // a restarted server grants during its recovery wait
-  kLateGrants,    // on the connection of quiet waits later replies overtake grants
 };
 
 enum class Mode : uint8_t { kExclusive, kShared, kCounted };
@@ -41,8 +40,7 @@ struct Parameters {
   bool clocks_agree = false;      // wall clocks: so that hints give equal tokens
   uint64_t ahead_us = 0;          // lead of one server's tokens over the others'
   size_t keys = 1;
-  bool hands_over = false;  // some clients wait on all servers when they are next
-  uint32_t limit = 0;       // of holders of the first key; 0: its locks are not counted
+  uint32_t limit = 0;  // of holders of the first key; 0: its locks are not counted
 
   // Whether a renewal surely completes in time if enough servers work.
   bool calm() const;
@@ -69,8 +67,6 @@ struct Step {
   // kSession:
   Mode mode = Mode::kExclusive;
   bool renews = false;      // as HoldCore does; otherwise it renews and releases at random
-  bool contended = false;   // the client expects other waiters
-  bool hands_over = false;  // see Parameters::hands_over
   int64_t wait_ms = -1;     // -1: one attempt; 0: no limit
   int64_t cancel_us = 0;    // a wait is cancelled after this time; 0: never
   int64_t max_wait_ms = 2;  // the longest pause between attempts

@@ -37,7 +37,6 @@ std::map<uint64_t, Server::LinkName> Server::stop(int64_t now_us) {
   issued_ = engine_->tokens().issued();
   engine_.reset();
   links.clear();
-  quiet.clear();
   loading = false;
   return std::exchange(waits, {});
 }

@@ -43,13 +43,9 @@ class Server {
     ConnId id;
     int64_t asked_us = 0;  // the latest arrival at the server: no request overtakes it
     int64_t received_us = 0;
-    // Of a connection of quiet waits: requests without a reply, and waits by owner.
-    std::deque<std::pair<uint64_t, std::vector<std::string>>> asked;
-    std::map<std::string, std::pair<uint64_t, std::vector<std::string>>> quiet;
   };
-  // Session, and send id for waits, the name of a connection of quiet waits, or 0.
+  // Session, and send id for waits, or 0.
   using LinkName = std::pair<size_t, uint64_t>;
-  static constexpr uint64_t kQuiet = uint64_t{1} << 62U;
 
   void start(int64_t now_us, const IssuedTokens& before);
   // Ends all connections. Returns the waits, which get no reply any more.
@@ -75,7 +71,6 @@ class Server {
   Clock clock;
   std::map<LinkName, Link> links;
   std::map<uint64_t, LinkName> waits;  // by serial: the receiver
-  std::map<uint64_t, LinkName> quiet;  // the same, of quiet waits
   bool loading = false;
 
  private:

@@ -165,7 +165,7 @@ std::optional<int64_t> World::next_of(size_t index) const {
 
 // Only a waiter receives output that a server sends by itself.
 std::optional<int64_t> World::next_of(const Server& server) const {
-  if (!server.up() || (server.waits.empty() && server.quiet.empty())) return std::nullopt;
+  if (!server.up() || (server.waits.empty())) return std::nullopt;
   const std::optional<TimeMs> deadline = server.engine().next_deadline();
   if (!deadline) return std::nullopt;
   return std::max(now_us_, server.clock.when(deadline->count));
@@ -209,14 +209,12 @@ void World::begin(Client& client, size_t index) {
   }
   session.above_all = issued_[session.key()].largest;
   session.above_exclusive = issued_[session.key()].largest_exclusive;
-  config.hands_over = session.step->hands_over && config.wait;
   session.proofs.resize(world_.servers);
-  session.quiet.resize(world_.servers);
   session.confirmed_us = now_us_;
   session.act_us = session.step->cancel_us == 0 ? INT64_MAX : now_us_ + session.step->cancel_us;
   session.lock = std::make_unique<Redlock>(config, kKeys[session.key()], mode,
                                            [&session](uint64_t n) { return session.dice.below(n); });
-  session.lock->acquire(client_now(index), wall_us(index), session.step->contended);
+  session.lock->acquire(client_now(index), wall_us(index));
   client.busy = true;
   client.session = sessions_.size() - 1;
   carry(client.session);

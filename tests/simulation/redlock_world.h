@@ -44,7 +44,6 @@ namespace holdfast::simulation::redlock {
 struct Tally {
   uint64_t acquired = 0;
   uint64_t fenced = 0;  // of the acquired ones, by FENCE
-  uint64_t joined = 0;  // LOCKs of next waiters
   uint64_t renewed = 0;
   uint64_t failed = 0;
   uint64_t lost = 0;       // holds whose validity ended before the release
@@ -74,12 +73,6 @@ class World {
     int64_t lacks_us = -1;       // since when it is without the hold, but could have it; -1: it is not
     int64_t lacks_long_us = -1;  // the same, whether or not others are in the way
   };
-  // A client's connection of quiet waits. After a break the next one has another number.
-  struct Quiet {
-    uint64_t number = 0;
-    std::set<uint64_t> open;  // the ids of its requests without an answer
-    uint64_t name() const { return Server::kQuiet + number; }
-  };
   // One Redlock from its start to its end.
   struct Session {
     const Step* step = nullptr;
@@ -87,9 +80,6 @@ class World {
     QuickDice dice{0};
     std::string owner;          // of the present attempt
     std::vector<Proof> proofs;  // by server, for that owner
-    std::string queued_owner;   // of its wait, if another attempt runs
-    std::vector<Proof> queued_proofs;
-    std::vector<Quiet> quiet;  // by server
     bool fenced = false;
     bool counted = false;  // its outcome is in the tally
     bool holds = false;
@@ -131,7 +121,6 @@ class World {
     size_t session = 0;
     uint64_t id = 0;
     bool waits = false;
-    bool quiet = false;
     uint64_t link = 0;  // see Server::LinkName
     const Step* step = nullptr;
     std::vector<std::string> argv;
@@ -176,8 +165,6 @@ class World {
   void send(size_t session, client::Send&& send);
   void end_wait(size_t session, uint64_t id);
   void close_later(size_t session, size_t server, uint64_t link);
-  void break_quiet(size_t session, size_t server, const std::string& why);
-  void collect_quiet(size_t server, Server::LinkName link, std::string_view output);
   void change_owner(Session& session);
   void request(const Event& event);
   void reply(const Event& event);

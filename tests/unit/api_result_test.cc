@@ -89,8 +89,8 @@ TEST_CASE("result: the code of a server's error is its first word, or known by i
         std::pair{"ERR syntax error", ServerError::kSyntax},
         std::pair{"ERR unknown command 'LOCK'", ServerError::kNoCommand},
         std::pair{"ERR Client sent AUTH, but no password is set", ServerError::kWrongLogin},
-        std::pair{"ERR NOAUTH", ServerError::kOther}, std::pair{"NOAUTHX", ServerError::kOther},
-        std::pair{"ERR", ServerError::kOther}, std::pair{"", ServerError::kOther}}) {
+        std::pair{"ERR NOAUTH", ServerError::kGeneral}, std::pair{"NOAUTHX", ServerError::kOther},
+        std::pair{"ERR", ServerError::kGeneral}, std::pair{"", ServerError::kOther}}) {
     CAPTURE(row.first);
     CHECK(server_error_of(std::string_view(row.first)) == row.second);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/algorithm/redlock.h"
+#include "client/base/server_error.h"
 
 namespace holdfast::client {
 
@@ -29,10 +30,9 @@ inline RedlockConfig one_server(std::optional<DurationMs> wait = std::nullopt) {
 
 class Script {
  public:
-  explicit Script(const RedlockConfig& config, const std::vector<std::string>& mode = {},
-                  bool contended = false)
+  explicit Script(const RedlockConfig& config, const std::vector<std::string>& mode = {})
       : lock(config, "k", mode, [this](uint64_t n) { return dice && n != 16 ? dice(n) : draw() % n; }) {
-    lock.acquire(TimeMs{now}, clock_us, contended);
+    lock.acquire(TimeMs{now}, clock_us);
     look();
   }
 
@@ -61,7 +61,9 @@ class Script {
   void null(size_t server) { reply(server, {Reply::Kind::kNull, 0, ""}); }
   void number(size_t server, int64_t n) { reply(server, {Reply::Kind::kInteger, n, ""}); }
   void text(size_t server, const char* words) { reply(server, {Reply::Kind::kText, 0, words}); }
-  void error(size_t server, const char* text) { reply(server, {Reply::Kind::kError, 0, text}); }
+  void error(size_t server, const char* text) {
+    reply(server, {Reply::Kind::kError, 0, text, server_error_of(std::string_view(text))});
+  }
   void lost(size_t server) { reply(server, {Reply::Kind::kLost, 0, "gone"}); }
   // Sets the time, and runs the due work.
   void at(int64_t ms) {
@@ -109,7 +111,7 @@ class Script {
         argv[2] = name;
       }
       sent_ += sent_.empty() ? "" : "|";
-      sent_ += std::to_string(send.server) + (send.waits ? "w:" : send.quiet ? "q:" : ":");
+      sent_ += std::to_string(send.server) + (send.waits ? "w:" : ":");
       for (const std::string& word : argv) sent_ += (&word == argv.data() ? "" : " ") + word;
       if (argv[0] == "UNLOCK") unlocked_.emplace_back(send.server, name);
       if (argv[0] != "UNLOCK" || lock.state() == Redlock::State::kReleasing) asked_[send.server] = send.id;

@@ -26,16 +26,18 @@ std::string text(const Value& value) {
     case Value::Kind::kLost:
       return "lost";
     case Value::Kind::kArray:
+    case Value::Kind::kPush:
       break;
   }
-  std::string all = "[";
+  std::string all = value.kind == Value::Kind::kPush ? ">[" : "[";
   for (const Value& element : value.elements) all += text(element) + " ";
   return all + "]";
 }
 
 // Returns the replies in `bytes`, read in pieces of this size, followed by the error of the rest.
-std::string read(std::string_view bytes, size_t piece = std::string_view::npos, ReplyLimits limits = {}) {
-  ReplyReader reader(limits);
+std::string read(std::string_view bytes, size_t piece = std::string_view::npos, ReplyLimits limits = {},
+                 Protocol protocol = Protocol::kResp2) {
+  ReplyReader reader(protocol, limits);
   std::string all;
   while (!bytes.empty()) {
     const std::string_view part = bytes.substr(0, piece);
@@ -54,6 +56,33 @@ TEST_CASE("replies: each type is read, in one piece and byte by byte") {
       "+OK\n-ERR no\n-12\n'a\r\n'\n''\nnil\nnil\n[]\n[1 ['a' [+b ] ] nil ]\n9223372036854775807\n";
   for (const size_t piece : {std::string_view::npos, size_t{1}, size_t{2}, size_t{7}})
     CHECK(read(bytes, piece) == expected);
+}
+
+TEST_CASE("replies: each type of RESP3 is read, and pushes are known, in one piece and byte by byte") {
+  const std::string_view bytes =
+      "%2\r\n+a\r\n:1\r\n+b\r\n*2\r\n>1\r\n:2\r\n_\r\n>3\r\n$4\r\nlock\r\n$4\r\n>1\r\n\r\n~2\r\n#t\r\n#"
+      "f\r\n"
+      ",1.5\r\n>0\r\n*0\r\n$-1\r\n*-1\r\n-ERR "
+      "no\r\n(12345678901234567890\r\n$0\r\n\r\n>1\r\n%1\r\n:1\r\n*0\r\n:7\r\n";
+  const std::string expected =
+      "[+a 1 +b [[2 ] nil ] ]\n>['lock' '>1\r\n' [1 0 ] ]\n+1.5\n>[]\n[]\nnil\nnil\n-ERR no\n"
+      "+12345678901234567890\n''\n>[[1 [] ] ]\n7\n";
+  for (const size_t piece : {std::string_view::npos, size_t{1}, size_t{2}, size_t{7}})
+    CHECK(read(bytes, piece, {}, Protocol::kResp3) == expected);
+}
+
+TEST_CASE("replies: bytes that are no reply in RESP3 end the reading, with a reason") {
+  const auto resp3 = [](std::string_view bytes, ReplyLimits limits = {}) {
+    return read(bytes, 1, limits, Protocol::kResp3);
+  };
+  CHECK(resp3(":1\r\nHTTP/1.1 400\r\n:2\r\n") == "1\nprotocol error, got \"H\" as reply type byte");
+  CHECK(resp3("=5\r\ntxt:a\r\n") == "protocol error, got \"=\" as reply type byte");
+  CHECK(resp3("*x\r\n") != "");
+  CHECK(resp3("%99999999999999999999\r\n") != "");
+  CHECK(resp3("$x\r\n") != "");
+  CHECK(resp3("%3\r\n", {.elements = 5}) == "the reply has more elements than the limit");
+  CHECK(resp3("+123456789", {.line_bytes = 8}) == "protocol error, a line without end");
+  CHECK(resp3("$10\r\n0123456789\r\n", {.line_bytes = 8}) == "'0123456789'\n");
 }
 
 TEST_CASE("replies: bytes that are no reply end the reading, with a reason") {

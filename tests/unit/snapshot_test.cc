@@ -348,4 +348,17 @@ TEST_CASE("snapshot: damage with a valid checksum is an error, or gives a consis
   }
 }
 
+// The reader has the whole piece, with more keys.
+TEST_CASE("snapshot: nothing is restored after an error, in pieces of any size") {
+  using namespace std::string_literals;
+  const std::string wrong = "\xFE\x12\x00\x01\x61\x01\x31"s;  // SET a 1 in database 18
+  const std::string good = "\xFE\x03\x00\x01\x62\x01\x32"s;   // SET b 2 in database 3
+  const std::string file = ended("REDIS0010" + wrong + good + "\xFF");
+  for (const size_t piece : {size_t{1}, file.size()}) {
+    Engine engine(session_config());
+    CHECK(restore(engine, file, session_time(0), piece) == "key in database 18: there are 16 (0 to 15)");
+    CHECK(engine.state().dbs[3]->size() == 0);
+  }
+}
+
 }  // namespace holdfast

@@ -1,58 +1,37 @@
-// The decisions of Redlock, which follow from all answers and from time. redlock_requests.cc has the
-// requests and the meaning of each answer.
+// The phases of Redlock: what follows from all answers and from time. redlock_requests.cc has the requests
+// and the meaning of each answer.
 #include "client/algorithm/redlock.h"
 
 #include <algorithm>
 #include <cassert>
 
-#include "client/base/login.h"
-
 namespace holdfast::client {
 
-namespace {
+namespace redlock {
 
-// Whether a retry cannot help, for example because the server knows no LOCK or requires a password. A
-// server that is only busy or recovering answers with another code.
-bool is_permanent(const std::string& error) {
-  if (error.find("too many waiters") != std::string::npos) return false;
-  for (const char* code : {"ERR ", "NOAUTH", "NOPERM", "WRONGPASS", "WRONGTYPE", "UNBLOCKED"}) {
-    if (error.starts_with(code)) return true;
-  }
-  return false;
+size_t Attempt::count(Vote vote) const {
+  return static_cast<size_t>(std::ranges::count(servers, vote, &Server::lock));
 }
 
-const char* words_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kOk:
-      return "";
-    case Outcome::kBusy:
-      return "other owners hold the lock; wait for it, or retry later";
-    case Outcome::kTimeout:
-      return "other owners held the lock until the end of the wait";
-    case Outcome::kExpired:
-      return "the hold expired or was ended by force; another owner may hold the lock now";
-    case Outcome::kUnreachable:
-      return "too few servers answered; see each server's result";
-    case Outcome::kDeadlock:
-      return "deadlock detected: the owner would wait for itself; release its other locks and retry";
-    case Outcome::kRefused:
-      return "servers answered with errors; see each server's error";
-    case Outcome::kCancelled:
-      return "the caller cancelled the request";
-    case Outcome::kNotOwner:
-      return "another owner holds the lock";
-    case Outcome::kLeaseConfirmed:
-    case Outcome::kLeaseCancelled:
-      break;  // of leases only
+uint64_t Attempt::largest_token() const {
+  uint64_t largest = 0;
+  for (const Server& s : servers) {
+    if (s.lock == Vote::kYes) largest = std::max(largest, s.token);
   }
-  return "";
+  return largest;
 }
 
-}  // namespace
+size_t Round::count(Vote vote) const { return static_cast<size_t>(std::ranges::count(votes, vote)); }
+
+}  // namespace redlock
 
 Redlock::Redlock(const RedlockConfig& config, std::string key, std::vector<std::string> mode,
                  std::function<uint64_t(uint64_t)> random)
-    : config_(config), key_(std::move(key)), mode_(std::move(mode)), random_(std::move(random)) {
+    : config_(config),
+      key_(std::move(key)),
+      mode_(std::move(mode)),
+      random_(std::move(random)),
+      reports_(config.servers) {
   assert(config_.servers >= 1 && config_.quorum >= 1 && config_.quorum <= config_.servers);
   assert(config_.ttl.count >= 1 && config_.ttl.count <= kMaxTtlMs);
   assert(config_.min_wait <= config_.max_wait && config_.min_wait.count >= 0);
@@ -64,189 +43,155 @@ Redlock::Redlock(const RedlockConfig& config, std::string key, std::vector<std::
   pause_limit_ms_ = static_cast<double>(config_.backoff->first.count);
 }
 
-size_t Redlock::count(Vote ServerState::*which, Vote vote) const {
-  return static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(),
-                                           [&](const ServerState& s) { return s.*which == vote; }));
+// --- the phases ---
+
+void Redlock::run_phase(TimeMs now) {
+  if (auto* locking = std::get_if<Locking>(&phase_)) return run(*locking, now);
+  if (auto* fencing = std::get_if<Fencing>(&phase_)) return run(*fencing, now);
+  if (auto* pausing = std::get_if<Pausing>(&phase_)) return run(*pausing, now);
+  if (auto* held = std::get_if<Held>(&phase_)) return run(*held, now);
+  if (auto* releasing = std::get_if<Releasing>(&phase_)) return run(*releasing, now);
 }
 
-void Redlock::judge(TimeMs now) {
-  if (acquiring() && (deadlocked() || is_due(valid_until_, now))) return fail_attempt(now);
-  if (next_ && (state_ == State::kQueueing || state_ == State::kLocking)) take_free(now);
-  if (state_ == State::kQueueing && next_) judge_joins(now);
-  if (state_ == State::kLocking) judge_locks(now);
-  if (state_ == State::kFencing) judge_fencing(now);
-  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose(now);
-  if (state_ == State::kHeld) judge_renewal(now);
-  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose(now);
-  if (state_ == State::kReleasing) judge_release(now);
-}
-
-void Redlock::judge_locks(TimeMs now) {
+void Redlock::run(Locking& locking, TimeMs now) {
+  const Attempt& attempt = locking.attempt;
+  if (is_deadlocked(attempt) || is_due(attempt.valid_until, now)) return fail(attempt, now);
   size_t same = 0;
-  uint64_t largest = 0;
-  for (const ServerState& s : servers_) {
+  for (const Attempt::Server& s : attempt.servers) {
     if (s.lock != Vote::kYes) continue;
-    const auto equal =
-        static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [&](const auto& o) {
-          return o.lock == Vote::kYes && o.token == s.token;
-        }));
+    const auto equal = static_cast<size_t>(std::ranges::count_if(
+        attempt.servers, [&](const auto& o) { return o.lock == Vote::kYes && o.token == s.token; }));
     same = std::max(same, equal);
-    largest = std::max(largest, s.token);
-    if (equal < config_.quorum) continue;
-    if (must_join_queue()) return fail_attempt(now);
-    token_ = s.token;
-    return hold(now);
+    if (equal >= config_.quorum) return hold(attempt, s.token, now);
   }
-  if (repeat_at_ != kNever) return;
-  const size_t yes = count(&ServerState::lock, Vote::kYes);
-  const size_t pending = count(&ServerState::lock, Vote::kPending);
-  if (yes + pending < config_.quorum) return miss(now);
-  settle_at_ = kNever;  // after a miss, a late answer can make a quorum possible again
-  // A pending grant of a next waiter may need the release by another client, which can take long.
-  const size_t may_come = next_ ? 0 : pending;
-  if (yes >= config_.quorum && same + may_come < config_.quorum) begin_fencing(largest, now);
+  const size_t yes = attempt.count(Vote::kYes);
+  const size_t pending = attempt.count(Vote::kPending);
+  if (yes + pending < config_.quorum) return fail(attempt, now);
+  if (yes >= config_.quorum && same + pending < config_.quorum)
+    begin_fencing(attempt, attempt.largest_token(), now);
 }
 
-// This attempt can no longer get a quorum: repeats its LOCKs later, or lets the attempt fail.
-void Redlock::miss(TimeMs now) {
-  if (leads_ && repeats_ > 0 && count(&ServerState::lock, Vote::kNo) > 0 && config_.servers > 1) {
-    repeat_at_ = saturating_add(now, {1 + some_of(config_.min_wait)});
-  } else if (may_wait_on()) {
-    end_turn(now);
-  } else if (!awaits_queue_server(now)) {
-    fail_attempt(now);
-  }
+void Redlock::run(Fencing& fencing, TimeMs now) {
+  const Attempt& attempt = fencing.attempt;
+  if (is_deadlocked(attempt) || is_due(attempt.valid_until, now)) return fail(attempt, now);
+  const size_t yes = fencing.round.count(Vote::kYes);
+  if (yes >= config_.quorum) return hold(attempt, fencing.token, now);
+  const size_t unasked = attempt.count(Vote::kPending);
+  if (yes + fencing.round.count(Vote::kPending) + unasked >= config_.quorum) return;
+  if (attempt.count(Vote::kYes) + unasked < config_.quorum) return fail(attempt, now);
+  assert(attempt.largest_token() > fencing.token);
+  begin_fencing(attempt, attempt.largest_token(), now);
 }
 
-void Redlock::judge_fencing(TimeMs now) {
-  const size_t yes = count(&ServerState::round, Vote::kYes);
-  if (yes >= config_.quorum) {
-    token_ = fence_;
-    return hold(now);
-  }
-  const size_t unasked = count(&ServerState::lock, Vote::kPending);
-  if (yes + count(&ServerState::round, Vote::kPending) + unasked >= config_.quorum) return;
-  if (count(&ServerState::lock, Vote::kYes) + unasked < config_.quorum) return fail_attempt(now);
-  uint64_t largest = 0;
-  for (const ServerState& s : servers_) {
-    if (s.lock == Vote::kYes) largest = std::max(largest, s.token);
-  }
-  assert(largest > fence_);
-  begin_fencing(largest, now);
+void Redlock::run(const Pausing& pausing, TimeMs now) {
+  if (is_due(wait_until_, now)) return finish_wait();
+  if (!is_due(pausing.until, now)) return;
+  ++attempts_;
+  begin_attempt(fresh_owner(), std::nullopt, now);
 }
 
-Status Redlock::result_for(Outcome outcome) const {
-  Status result{outcome, words_of(outcome), {}};
-  for (const ServerState& s : servers_) result.servers.push_back(s.report);
-  for (const ServerReport& report : result.servers) {
-    if (outcome == Outcome::kRefused && report.outcome == outcome)
-      result.message = with_advice(report.text);
-  }
-  return result;
+void Redlock::run(Held& held, TimeMs now) {
+  if (is_due(held.valid_until, now)) return lose();
+  judge(held);
+  if (is_due(held.valid_until, now)) return lose();
+  heal(held, now);
 }
 
-void Redlock::hold(TimeMs now) {
-  state_ = State::kHeld;
-  held_since_ = now;
-  end_wait(now);
+// The lock was lost if so many servers answer that they are without the hold that no quorum can have it. A
+// server that rejects the request, for example with LOADING, may have the hold.
+void Redlock::run(const Releasing& releasing, TimeMs /*now*/) {
+  const size_t yes = releasing.round.count(Vote::kYes);
+  const size_t no = releasing.round.count(Vote::kNo);
+  const size_t pending = releasing.round.count(Vote::kPending);
+  if (yes >= config_.quorum) return finish(Outcome::kOk);
+  if (no > spare()) return finish(Outcome::kExpired);
+  if (yes + pending >= config_.quorum || no + pending > spare()) return;
+  finish(releasing.round.count(Vote::kLost) > 0 ? Outcome::kUnreachable : Outcome::kRefused);
+}
+
+// --- changes of phase ---
+
+void Redlock::begin_attempt(const std::string& owner, std::optional<QueuedWait> wait, TimeMs now) {
+  result_ = {};
+  Attempt attempt{owner, validity(now, config_.ttl), {config_.servers, Attempt::Server{}}};
+  phase_ = Locking{std::move(attempt), std::move(wait)};
+  for (size_t server = 0; server < config_.servers; ++server)
+    ask_lock(std::get<Locking>(phase_).attempt, server, true, now);
+}
+
+void Redlock::begin_fencing(Attempt attempt, uint64_t token, TimeMs now) {
   forget_rounds();
-  result_ = result_for(Outcome::kOk);
-}
-
-void Redlock::finish(Outcome outcome, TimeMs now) {
-  state_ = State::kOver;
-  end_wait(now);
-  forget_rounds();
-  cancel_joins(now);
-  for (Request& r : requests_) {
-    if (!r.quiet) r.deadline = kNever;
+  Round round{last_id_ + 1, std::vector<Vote>(config_.servers, Vote::kNone)};
+  phase_ = Fencing{std::move(attempt), token, std::move(round)};
+  auto& fencing = std::get<Fencing>(phase_);
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (fencing.attempt.servers[server].lock == Vote::kYes) ask_fence(fencing, server, now);
   }
-  result_ = result_for(outcome);
 }
 
-Outcome Redlock::why_failed(TimeMs now) const {
-  const size_t spare = config_.servers - config_.quorum;  // servers that may fail
-  const bool late = is_due(valid_until_, now);
-  const size_t lost =
-      count(&ServerState::lock, Vote::kLost) + (late ? count(&ServerState::lock, Vote::kPending) : 0);
-  const size_t refused = count(&ServerState::lock, Vote::kRefused);
-  const size_t busy = count(&ServerState::lock, Vote::kNo);
-  if (lost > spare) return Outcome::kUnreachable;
-  if (refused > 0 && busy == 0 && refused + lost > spare) return Outcome::kRefused;
-  return late && busy <= spare ? Outcome::kExpired : Outcome::kBusy;
+void Redlock::pause(const std::string& owner, TimeMs now) {
+  phase_ = Pausing{owner, saturating_add(now, next_pause()), false};
 }
 
-// Returns the server whose queue to use; null if there is none. All waiters must choose the same server, so
-// it is the first available one. Exception: this server granted the wait without success, while another
-// server has a holder. Then the holder has no hold on the first server. It cannot heal that server as long
-// as the waiters there get the lock one after the other. The wait moves to the server that has the holder.
-std::optional<size_t> Redlock::queue_server() const {
-  const auto there = std::find_if(servers_.begin(), servers_.end(), [this](const ServerState& s) {
-    return s.lock == Vote::kNo || (s.lock == Vote::kYes && config_.servers > 1);
-  });
-  if (there == servers_.end()) return std::nullopt;
-  const size_t first = static_cast<size_t>(there - servers_.begin());
-  if (first != contradicted_server_) return first;
-  const auto held =
-      std::find_if(there + 1, servers_.end(), [](const ServerState& s) { return s.lock == Vote::kNo; });
-  return held == servers_.end() ? first : static_cast<size_t>(held - servers_.begin());
+void Redlock::hold(Attempt attempt, uint64_t token, TimeMs now) {
+  end_wait();
+  forget_rounds();
+  const TimeMs valid_until = attempt.valid_until;
+  phase_ = Held{std::move(attempt), token, now, valid_until, std::nullopt};
+  result_ = status_of(Outcome::kOk, reports_);
 }
 
-// Returns whether to wait for more answers before choosing the queue server. All waiters should choose the
-// same server, so a server that has not answered yet gets min_wait more time.
-bool Redlock::awaits_queue_server(TimeMs now) {
-  const auto there = std::find_if(servers_.begin(), servers_.end(), [](const ServerState& s) {
-    return s.lock != Vote::kLost && s.lock != Vote::kRefused;
-  });
-  const bool unclear = there != servers_.end() && there->lock == Vote::kPending;
-  if (!unclear || !config_.wait || !config_.queues || wait_id_ != 0 || why_failed(now) != Outcome::kBusy)
-    return false;
-  if (settle_at_ == kNever) settle_at_ = saturating_add(now, config_.min_wait);
-  return !is_due(settle_at_, now);
+// Ends a failed attempt or a failed wait in the queue, and chooses the next phase. `failed` may be part of
+// the present one.
+void Redlock::fail(const Attempt& failed, TimeMs now) {
+  const Attempt attempt = failed;
+  const Outcome why = why_failed(attempt, now);
+  if (acquiring()) release_attempt(attempt);
+  if (is_deadlocked(attempt)) return finish(Outcome::kDeadlock);
+  if (is_permanently_refused(attempt)) return finish(Outcome::kRefused);
+  result_ = status_of(why, reports_);
+  if (!config_.wait) return finish(why);
+  const bool queues = config_.queues && config_.servers == 1 && why == Outcome::kBusy;
+  if (is_due(wait_until_, now) || (!queues && attempts_ == config_.max_attempts)) return finish_wait();
+  end_wait();
+  queues ? begin_queueing(now) : pause(attempt.owner, now);
 }
 
-// Returns whether a new client that may wait must join the queue, so that it does not overtake its waiters.
-bool Redlock::must_join_queue() const {
-  return config_.wait && config_.queues && config_.servers > 1 && wait_id_ == 0 &&
-         servers_[0].lock == Vote::kNo;
+void Redlock::lose() {
+  release_attempt(std::get<Held>(phase_).attempt);
+  finish(Outcome::kExpired);
 }
 
-bool Redlock::deadlocked() const {
-  return std::any_of(servers_.begin(), servers_.end(), [](const ServerState& s) {
-    return s.lock == Vote::kRefused && s.report.outcome == Outcome::kDeadlock;
-  });
+void Redlock::finish(Outcome outcome) {
+  end_wait();
+  forget_rounds();
+  forget_deadlines();
+  const auto* releasing = std::get_if<Releasing>(&phase_);
+  phase_ = redlock::Over{owner(), releasing != nullptr && releasing->keeps};
+  result_ = status_of(outcome, reports_);
 }
 
-// Ends a failed attempt or a failed wait in a queue, and chooses the next step.
-void Redlock::fail_attempt(TimeMs now) {
-  const auto permanent =
-      static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [](const auto& s) {
-        return s.lock == Vote::kRefused && is_permanent(s.report.text);
-      }));
-  const Outcome why = why_failed(now);
-  const bool tried_others = wait_id_ != 0 && !leads_ && !next_;
-  const bool led = leads_ || next_;
-  if (leads_ && why == Outcome::kBusy && (!next_ || servers_[wait_server_].lock == Vote::kYes))
-    contradicted_server_ = wait_server_;
-  if (acquiring() || next_) release_attempt(now);
-  if (deadlocked()) return finish(Outcome::kDeadlock, now);
-  if (permanent > config_.servers - config_.quorum) return finish(Outcome::kRefused, now);
-  result_ = result_for(why);
-  if (!config_.wait) return finish(why, now);
-  if (is_due(wait_until_, now)) return finish_wait(now);
-  if (tried_others) return await_turn(now);
-  end_wait(now);
-  const std::optional<size_t> queue = queue_server();
-  const bool queues = config_.queues && queue && why == Outcome::kBusy && (!led || config_.servers == 1);
-  if (!queues && attempts_ == config_.max_attempts) return finish_wait(now);
-  return queues ? begin_queueing(*queue, now) : pause(now);
+// Ends the wait with the outcome of the last attempt, which is in result_.
+void Redlock::finish_wait() {
+  const Outcome last = result_.outcome;
+  const bool busy = last == Outcome::kBusy || last == Outcome::kExpired;
+  finish(busy ? Outcome::kTimeout : last);
+  if (busy && attempts_ == config_.max_attempts)
+    result_.message = "other owners held the lock at each of " + std::to_string(attempts_) + " attempts";
 }
 
-void Redlock::pause(TimeMs now) {
-  state_ = State::kPausing;
-  freed_ = false;
-  pause_until_ = saturating_add(now, next_pause());
+// The connection of the wait is not needed any more: the wait has ended, or a LOCK has taken its grant
+// over.
+void Redlock::end_wait() {
+  std::optional<QueuedWait> wait;
+  if (auto* queueing = std::get_if<Queueing>(&phase_)) wait = queueing->wait;
+  if (auto* locking = std::get_if<Locking>(&phase_)) wait = std::exchange(locking->wait, std::nullopt);
+  if (!wait) return;
+  ends_.push_back(wait->id);
+  std::erase_if(requests_, [&](const Request& r) { return r.id == wait->id; });
 }
+
+// --- what the decisions need ---
 
 DurationMs Redlock::next_pause() {
   if (!config_.backoff) {
@@ -259,98 +204,86 @@ DurationMs Redlock::next_pause() {
   return {some_of({static_cast<int64_t>(limit_ms)})};
 }
 
-// Ends the wait with the outcome of the last attempt, which is in result_.
-void Redlock::finish_wait(TimeMs now) {
-  const Outcome last = result_.outcome;
-  const bool busy = last == Outcome::kBusy || last == Outcome::kExpired;
-  finish(busy ? Outcome::kTimeout : last, now);
-  if (busy && attempts_ == config_.max_attempts)
-    result_.message = "other owners held the lock at each of " + std::to_string(attempts_) + " attempts";
+Outcome Redlock::why_failed(const Attempt& attempt, TimeMs now) const {
+  const bool late = is_due(attempt.valid_until, now);
+  const size_t lost = attempt.count(Vote::kLost) + (late ? attempt.count(Vote::kPending) : 0);
+  const size_t refused = attempt.count(Vote::kRefused);
+  const size_t busy = attempt.count(Vote::kNo);
+  if (lost > spare()) return Outcome::kUnreachable;
+  if (refused > 0 && busy == 0 && refused + lost > spare()) return Outcome::kRefused;
+  return late && busy <= spare() ? Outcome::kExpired : Outcome::kBusy;
 }
 
-void Redlock::lose(TimeMs now) {
-  release_attempt(now);
-  finish(Outcome::kExpired, now);
+bool Redlock::is_deadlocked(const Attempt& attempt) const {
+  for (size_t server = 0; server < config_.servers; ++server) {
+    const bool refused = attempt.servers[server].lock == Vote::kRefused;
+    if (refused && reports_[server].error == ServerError::kDeadlock) return true;
+  }
+  return false;
 }
 
-// Returns the outcome of the present round of release(); nullopt while it is open. The lock was lost if so
-// many servers answer that they are without the hold that no quorum can have it. A server that rejects the
-// request, for example with LOADING, may have the hold.
-std::optional<Outcome> Redlock::round_outcome() const {
-  const size_t spare = config_.servers - config_.quorum;
-  const size_t yes = count(&ServerState::round, Vote::kYes);
-  const size_t no = count(&ServerState::round, Vote::kNo);
-  const size_t pending = count(&ServerState::round, Vote::kPending);
-  if (yes >= config_.quorum) return Outcome::kOk;
-  if (no > spare) return Outcome::kExpired;
-  if (yes + pending >= config_.quorum || no + pending > spare) return std::nullopt;
-  return count(&ServerState::round, Vote::kLost) > 0 ? Outcome::kUnreachable : Outcome::kRefused;
-}
-
-void Redlock::judge_release(TimeMs now) {
-  if (const std::optional<Outcome> outcome = round_outcome()) finish(*outcome, now);
+bool Redlock::is_permanently_refused(const Attempt& attempt) const {
+  size_t refused = 0;
+  for (size_t server = 0; server < config_.servers; ++server) {
+    const bool here = attempt.servers[server].lock == Vote::kRefused;
+    if (here && is_permanent(reports_[server].error)) ++refused;
+  }
+  return refused > spare();
 }
 
 // --- the public functions ---
 
-void Redlock::acquire(TimeMs now, uint64_t clock_us, bool contended) {
-  assert(state_ == State::kIdle);
+void Redlock::acquire(TimeMs now, uint64_t clock_us) {
+  assert(state() == State::kIdle);
   clock_us_ = clock_us;
   wait_until_ = now;
   if (config_.wait) wait_until_ = config_.wait->count == 0 ? kNever : saturating_add(now, *config_.wait);
-  servers_.assign(config_.servers, {});
   attempts_ = 1;
-  if (!is_due(validity(now, config_.ttl), now)) {
-    if (contended && config_.wait && config_.queues && config_.servers > 1) return begin_queueing(0, now);
-    return begin_attempt(fresh_owner(), now);
-  }
-  finish(Outcome::kRefused, now);
+  if (!is_due(validity(now, config_.ttl), now)) return begin_attempt(fresh_owner(), std::nullopt, now);
+  finish(Outcome::kRefused);
   result_.message = "the ttl is not longer than the margin for the drift of clocks; choose a longer ttl";
 }
 
 void Redlock::release(TimeMs now, DurationMs at_least) {
-  if (state_ == State::kOver || state_ == State::kReleasing) return;
-  if (state_ == State::kHeld) {
-    if (is_due(valid_until_, now)) return lose(now);
-    state_ = State::kReleasing;
-    renewing_ = false;
-    const TimeMs kept_until = saturating_add(held_since_, at_least);
-    if (is_due(kept_until, now)) return begin_round(Verb::kUnlock, {"UNLOCK", key_, owner_}, now);
-    const DurationMs ttl = std::min(ttl_for_validity(kept_until - now), DurationMs{kMaxTtlMs});
-    keeps_ = true;
-    heals_ = false;
-    renew_ttl_ = ttl;
-    begin_round(Verb::kRenew, {"RENEW", key_, owner_, std::to_string(ttl.count)}, now);
-    return;
+  if (state() == State::kOver || state() == State::kReleasing) return;
+  auto* held = std::get_if<Held>(&phase_);
+  if (held == nullptr) {
+    if (acquiring()) release_attempt(*present_attempt());
+    return finish(Outcome::kCancelled);
   }
-  if (acquiring() || next_) release_attempt(now);
-  finish(Outcome::kCancelled, now);
+  if (is_due(held->valid_until, now)) return lose();
+  const std::string owner = held->attempt.owner;
+  const TimeMs kept_until = saturating_add(held->since, at_least);
+  if (is_due(kept_until, now)) {
+    Round round = begin_round(Verb::kUnlock, owner, {"UNLOCK", key_, owner}, now);
+    phase_ = Releasing{owner, false, std::move(round)};
+  } else {
+    const DurationMs ttl = std::min(ttl_for_validity(kept_until - now), DurationMs{kMaxTtlMs});
+    Round round = begin_round(Verb::kRenew, owner, {"RENEW", key_, owner, std::to_string(ttl.count)}, now);
+    phase_ = Releasing{owner, true, std::move(round)};
+  }
 }
 
 void Redlock::on_reply(uint64_t id, const Reply& reply, TimeMs now, uint64_t clock_us) {
   clock_us_ = clock_us;
   do_due(now);
-  const auto at =
-      std::find_if(requests_.begin(), requests_.end(), [id](const auto& r) { return r.id == id; });
+  const auto at = std::ranges::find(requests_, id, &Request::id);
   if (at == requests_.end()) return;
-  if (reply.kind == Reply::Kind::kNext) {
-    answer_next(*at, reply, now);
-    return judge(now);
-  }
   const Request request = std::move(*at);
   requests_.erase(at);
   answer(request, reply, now);
-  judge(now);
+  run_phase(now);
 }
 
 void Redlock::on_freed(TimeMs now, uint64_t clock_us) {
   clock_us_ = clock_us;
   do_due(now);
-  if (state_ != State::kPausing || freed_) return;
+  auto* pausing = std::get_if<Pausing>(&phase_);
+  if (pausing == nullptr || pausing->freed) return;
   // A random delay, so that one of several clients that get the event comes first. Once in each pause:
   // every server reports the same release, and the shortest of so many random delays would be close to 0.
-  freed_ = true;
-  pause_until_ = std::min(pause_until_, saturating_add(now, {some_of(config_.min_wait)}));
+  pausing->freed = true;
+  pausing->until = std::min(pausing->until, saturating_add(now, {some_of(config_.min_wait)}));
   do_due(now);
 }
 
@@ -359,78 +292,80 @@ void Redlock::on_time(TimeMs now, uint64_t clock_us) {
   do_due(now);
 }
 
-// Handles one request whose deadline has passed as lost. Returns false if there is none. A LOCK stays in
-// requests_, because its grant may come later.
-bool Redlock::time_out_one(TimeMs now) {
-  const auto at = std::find_if(requests_.begin(), requests_.end(),
-                               [now](const Request& r) { return is_due(r.deadline, now); });
-  if (at == requests_.end()) return false;
-  const Request request = *at;
-  at->deadline = kNever;
-  if (request.quiet) forget_quiet(request);
-  if (!request.makes_hold() || request.quiet) requests_.erase(at);
-  answer(request, {Reply::Kind::kLost, 0, "no answer in time"}, now);
-  judge(now);
-  return true;
-}
-
 void Redlock::do_due(TimeMs now) {
   while (time_out_one(now)) {
   }
-  judge(now);
-  if (state_ == State::kLocking && is_due(repeat_at_, now)) return repeat_locks(now);
-  if (next_ && is_due(give_up_at_, now)) return give_up(now);
-  if (state_ == State::kQueueing && is_due(look_at_, now))
-    return next_ ? refresh_joins(now) : try_other_servers(now);
-  if (state_ != State::kPausing) return;
-  if (is_due(wait_until_, now)) return finish_wait(now);
-  if (!is_due(pause_until_, now)) return;
-  ++attempts_;
-  begin_attempt(fresh_owner(), now);
+  run_phase(now);
+}
+
+// Handles one request whose deadline has passed as lost. Returns false if there is none. A LOCK stays in
+// requests_, because its grant may come later.
+bool Redlock::time_out_one(TimeMs now) {
+  const auto at = std::ranges::find_if(requests_, [now](const auto& r) { return is_due(r.deadline, now); });
+  if (at == requests_.end()) return false;
+  const Request request = *at;
+  at->deadline = kNever;
+  if (!request.makes_hold()) requests_.erase(at);
+  answer(request, {Reply::Kind::kLost, 0, "no answer in time"}, now);
+  run_phase(now);
+  return true;
 }
 
 std::optional<TimeMs> Redlock::next_deadline() const {
   TimeMs next = kNever;
   for (const Request& r : requests_) next = std::min(next, r.deadline);
-  if (acquiring() || state_ == State::kHeld) next = std::min(next, valid_until_);
-  if (state_ == State::kLocking) next = std::min({next, repeat_at_, settle_at_});
-  if (state_ == State::kQueueing) next = std::min(next, look_at_);
-  if (next_) next = std::min(next, give_up_at_);
-  if (state_ == State::kPausing) next = std::min({next, pause_until_, wait_until_});
+  if (acquiring()) next = std::min(next, present_attempt()->valid_until);
+  if (const auto* held = std::get_if<Held>(&phase_)) next = std::min(next, held->valid_until);
+  if (const auto* pausing = std::get_if<Pausing>(&phase_))
+    next = std::min({next, pausing->until, wait_until_});
   if (next == kNever) return std::nullopt;
   return next;
 }
 
+const Status* Redlock::renewal() const {
+  const auto* held = std::get_if<Held>(&phase_);
+  return held != nullptr && held->renewal && held->renewal->result ? &*held->renewal->result : nullptr;
+}
+
+const std::string& Redlock::owner() const {
+  static const std::string kNone;
+  if (const auto* queueing = std::get_if<Queueing>(&phase_)) return queueing->wait.owner;
+  if (const auto* pausing = std::get_if<Pausing>(&phase_)) return pausing->owner;
+  if (const auto* releasing = std::get_if<Releasing>(&phase_)) return releasing->owner;
+  if (const auto* over = std::get_if<redlock::Over>(&phase_)) return over->owner;
+  const Attempt* attempt = present_attempt();
+  return attempt == nullptr ? kNone : attempt->owner;
+}
+
+Redlock::Attempt* Redlock::present_attempt() {
+  if (auto* locking = std::get_if<Locking>(&phase_)) return &locking->attempt;
+  if (auto* fencing = std::get_if<Fencing>(&phase_)) return &fencing->attempt;
+  auto* held = std::get_if<Held>(&phase_);
+  return held == nullptr ? nullptr : &held->attempt;
+}
+
 void Redlock::check_invariants() const {
-  const bool ends = state_ == State::kIdle || state_ == State::kOver;
-  const bool quiet =
-      std::any_of(requests_.begin(), requests_.end(), [](const Request& r) { return r.quiet; });
-  assert(ends || state_ == State::kHeld || wait_id_ != 0 || next_deadline());  // progress is possible
-  assert(!ends || quiet || !next_deadline());
-  assert(ends || servers_.size() == config_.servers);
-  assert(state_ != State::kQueueing || (wait_id_ != 0 && !leads_));
-  assert(wait_id_ == 0 || (config_.wait && (acquiring() || state_ == State::kQueueing)));
-  assert(!leads_ || (wait_id_ != 0 && owner_ == wait_owner_));
-  assert(!next_ || (config_.hands_over && wait_id_ != 0 && owner_ == wait_owner_));
-  assert(next_ || give_up_at_ == kNever);
-  assert(repeat_at_ == kNever || (leads_ && state_ == State::kLocking));
+  const bool ends = state() == State::kIdle || state() == State::kOver;
+  assert(ends || state() == State::kHeld || state() == State::kQueueing || next_deadline());
+  assert(!ends || !next_deadline());
+  assert(state() != State::kQueueing || (config_.wait && config_.servers == 1));
   for (const Request& r : requests_) {
     assert(r.id > 0 && r.id <= last_id_ && r.server < config_.servers);
-    const bool present = r.owner == (r.verb == Verb::kWait ? wait_owner_ : owner_);
-    assert(present || (r.makes_hold() && (r.deadline == kNever || r.quiet)) || ends);
-    assert(r.verb != Verb::kWait || r.id == wait_id_ || r.quiet);
-    assert(r.verb != Verb::kFence || state_ == State::kFencing);
-    assert(r.verb != Verb::kRenew ||
-           ((state_ == State::kHeld || state_ == State::kReleasing) && r.id >= round_from_));
+    assert(ends || r.owner == owner() || (r.makes_hold() && r.deadline == kNever));
+    assert(r.verb != Verb::kWait || state() == State::kQueueing);
+    assert(r.verb != Verb::kFence || state() == State::kFencing);
+    assert(r.verb != Verb::kRenew || state() == State::kHeld || state() == State::kReleasing);
     assert(r.verb != Verb::kHeal || !acquiring());
-    assert(r.verb != Verb::kUnlock || state_ == State::kReleasing);
+    assert(r.verb != Verb::kUnlock || state() == State::kReleasing);
   }
-  if (state_ == State::kHeld) {
-    assert(owner_.size() == 32 && token_ > 0 && token_ <= seen_);
-    assert(count(&ServerState::lock, Vote::kYes) >= config_.quorum);
-    for (const ServerState& s : servers_) assert(s.without || s.round == Vote::kPending || !s.to_heal);
+  if (const auto* locking = std::get_if<Locking>(&phase_))
+    assert(!locking->wait || locking->wait->owner == locking->attempt.owner);
+  if (const auto* fencing = std::get_if<Fencing>(&phase_))
+    assert(fencing->token > 0 && fencing->token <= seen_);
+  if (const auto* held = std::get_if<Held>(&phase_)) {
+    assert(held->attempt.owner.size() == 32 && held->token > 0 && held->token <= seen_);
+    assert(held->attempt.count(Vote::kYes) >= config_.quorum);
   }
-  if (state_ == State::kFencing) assert(fence_ > 0 && fence_ <= seen_);
 }
 
 }  // namespace holdfast::client

@@ -1,7 +1,6 @@
 // Renewals of a hold. A round sends RENEW to every server of the key. A server without the hold gets LOCK
 // in the same round, which heals it: same owner, mode and TTL, `TOKEN t`, no WAIT. A server that refuses
-// this LOCK is left out until the next round. A server whose hold may still be the SESSION hold of the wait
-// gets LOCK, too: that hold ends with the connection of the wait.
+// this LOCK is left out until the next round.
 //
 // A round is confirmed by a quorum of answers of that round, 1 to RENEW or a grant to LOCK, within the
 // validity. The hold is lost as soon as so many servers of a round are without it that they can grant the
@@ -30,136 +29,134 @@
 #include <cassert>
 
 #include "client/algorithm/redlock.h"
-#include "client/base/validity.h"
 
 namespace holdfast::client {
+
+using redlock::Renewal;
 
 size_t Redlock::breach() const {
   return config_.breach != 0 ? config_.breach : config_.servers + 1 - config_.quorum;
 }
 
 void Redlock::renew(TimeMs now, DurationMs ttl, bool heal) {
-  assert(state_ == State::kHeld);
   assert(ttl.count >= 1 && ttl.count <= kMaxTtlMs);
-  renewal_.reset();
-  renewing_ = true;
-  heals_ = heal;
-  renew_ttl_ = ttl;
-  renewed_until_ = validity(now, ttl);
-  valid_until_ = std::min(valid_until_, renewed_until_);
-  begin_round(Verb::kRenew, {"RENEW", key_, owner_, std::to_string(ttl.count)}, now);
-  judge(now);
+  auto& held = std::get<Held>(phase_);
+  const std::string owner = held.attempt.owner;
+  Round round = begin_round(Verb::kRenew, owner, {"RENEW", key_, owner, std::to_string(ttl.count)}, now);
+  held.renewal = Renewal{ttl,
+                         validity(now, ttl),
+                         heal,
+                         std::move(round),
+                         std::vector<bool>(config_.servers),
+                         std::vector<bool>(config_.servers),
+                         std::nullopt};
+  held.valid_until = std::min(held.valid_until, held.renewal->valid_until);
+  run_phase(now);
 }
 
 void Redlock::stop_renewing() {
-  renewing_ = false;
-  if (state_ == State::kHeld) forget_rounds();
+  auto* held = std::get_if<Held>(&phase_);
+  if (held == nullptr) return;
+  held->renewal.reset();
+  forget_rounds();
 }
 
-// Judges the present round, also after its outcome is known: a late answer may show a server that needs
-// healing, or that the hold is lost.
-void Redlock::judge_renewal(TimeMs now) {
-  if (!renewing_ && !renewal_) return;
-  if (count_without() >= breach()) {
-    end_renewal(Outcome::kExpired);
-    return forget_rounds();
+// Judges the present round, also after its outcome is known: a late answer may show that the hold is lost.
+void Redlock::judge(Held& held) {
+  if (!held.renewal) return;
+  Renewal& renewal = *held.renewal;
+  if (static_cast<size_t>(std::ranges::count(renewal.without, true)) >= breach()) {
+    forget_rounds();
+    return end_renewal(held, Outcome::kExpired);
   }
-  heal(now);
-  if (!renewing_) return;
-  const size_t yes = count(&ServerState::round, Vote::kYes);
+  if (renewal.result) return;
+  const size_t yes = renewal.round.count(Vote::kYes);
   if (yes >= config_.quorum) {
-    valid_until_ = renewed_until_;
-    end_renewal(Outcome::kOk);
-  } else if (yes + count(&ServerState::round, Vote::kPending) < config_.quorum) {
-    end_renewal(why_not_renewed());
+    held.valid_until = renewal.valid_until;
+    end_renewal(held, Outcome::kOk);
+  } else if (yes + renewal.round.count(Vote::kPending) < config_.quorum) {
+    const bool lost = renewal.round.count(Vote::kLost) > 0;
+    const bool refused = renewal.round.count(Vote::kRefused) > 0;
+    end_renewal(held, lost ? Outcome::kUnreachable : refused ? Outcome::kRefused : Outcome::kBusy);
   }
 }
 
-size_t Redlock::count_without() const {
-  return static_cast<size_t>(
-      std::count_if(servers_.begin(), servers_.end(), [](const ServerState& s) { return s.without; }));
-}
-
-void Redlock::end_renewal(Outcome outcome) {
-  renewing_ = false;
-  renewal_ = result_for(outcome);
+void Redlock::end_renewal(Held& held, Outcome outcome) {
+  held.renewal->result = status_of(outcome, reports_);
   if (outcome == Outcome::kBusy)
-    renewal_->message = "too few servers have the hold; see each server's answer";
+    held.renewal->result->message = "too few servers have the hold; see each server's answer";
 }
 
-Outcome Redlock::why_not_renewed() const {
-  if (count(&ServerState::round, Vote::kLost) > 0) return Outcome::kUnreachable;
-  return count(&ServerState::round, Vote::kRefused) > 0 ? Outcome::kRefused : Outcome::kBusy;
-}
-
-// Sends LOCK to the servers without the hold. It waits until they are certainly too few to have granted the
-// lock to another client.
-void Redlock::heal(TimeMs now) {
-  const auto unanswered = static_cast<size_t>(std::count_if(
-      requests_.begin(), requests_.end(), [](const Request& r) { return r.verb == Verb::kRenew; }));
-  if (count_without() + unanswered >= breach()) return;
+// Sends LOCK to the servers without the hold, also after the outcome of the round is known. It waits until
+// they are certainly too few to have granted the lock to another client.
+void Redlock::heal(Held& held, TimeMs now) {
+  if (!held.renewal) return;
+  const auto without = static_cast<size_t>(std::ranges::count(held.renewal->without, true));
+  const auto unanswered = static_cast<size_t>(std::ranges::count(requests_, Verb::kRenew, &Request::verb));
+  if (without + unanswered >= breach()) return;
   for (size_t server = 0; server < config_.servers; ++server) {
-    if (servers_[server].to_heal) ask_heal(server, true, now);
+    if (held.renewal->to_heal[server]) ask_heal(held, server, true, now);
   }
 }
 
-void Redlock::ask_heal(size_t server, bool hinted, TimeMs now) {
-  servers_[server].to_heal = false;
-  std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(renew_ttl_.count)};
+void Redlock::ask_heal(Held& held, size_t server, bool hinted, TimeMs now) {
+  held.renewal->to_heal[server] = false;
+  const DurationMs ttl = held.renewal->ttl;
+  std::vector<std::string> argv = {"LOCK", key_, held.attempt.owner, std::to_string(ttl.count)};
   argv.insert(argv.end(), mode_.begin(), mode_.end());
-  if (hinted) argv.insert(argv.end(), {"TOKEN", std::to_string(token_)});
-  ask(Verb::kHeal, server, std::move(argv), saturating_add(now, config_.server_timeout));
-  requests_.back().hinted = hinted;
-  requests_.back().ttl = renew_ttl_;
+  if (hinted) argv.insert(argv.end(), {"TOKEN", std::to_string(held.token)});
+  Request& request = ask(Verb::kHeal, server, held.attempt.owner, std::move(argv),
+                         saturating_add(now, config_.server_timeout));
+  request.hinted = hinted;
+  request.ttl = ttl;
 }
 
 void Redlock::answer_renew(const Request& request, const Reply& reply) {
-  ServerState& server = servers_[request.server];
-  server.round = note(request, reply);
-  if (server.round == Vote::kYes && may_be_shortened(request.server)) server.round = Vote::kLost;
-  if (server.round == Vote::kYes && may_be_session(request.server)) {  // the grant of a LOCK counts instead
-    server.to_heal = heals_;
-    server.round = heals_ ? Vote::kPending : Vote::kLost;
+  if (auto* releasing = std::get_if<Releasing>(&phase_)) {
+    releasing->round.votes[request.server] = note(request, reply);
+    return;
   }
-  if (server.round != Vote::kNo) return;
-  server.without = true;
-  server.to_heal = heals_;
-  if (heals_) server.round = Vote::kPending;
+  auto& held = std::get<Held>(phase_);
+  Vote& vote = held.renewal->round.votes[request.server];
+  vote = note(request, reply);
+  if (vote == Vote::kYes && may_be_shortened(held, request.server)) vote = Vote::kLost;
+  if (vote != Vote::kNo) return;
+  held.renewal->without[request.server] = true;
+  held.renewal->to_heal[request.server] = held.renewal->heals;
+  if (held.renewal->heals) vote = Vote::kPending;
 }
 
 void Redlock::answer_heal(const Request& request, const Reply& reply, TimeMs now) {
-  if (state_ != State::kHeld) {
-    const bool kept = keeps_ && request.owner == owner_;  // the RENEW of release() follows it
-    if (reply.kind == Reply::Kind::kGrant && !kept) unlock(request.server, request.owner);
+  auto* held = std::get_if<Held>(&phase_);
+  if (held == nullptr) {
+    if (reply.kind == Reply::Kind::kGrant && !keeps_hold_of(request.owner))
+      unlock(request.server, request.owner);
     return;
   }
-  if (request.id < round_from_) return;  // only answers of the present round count
+  if (!held->renewal || request.id < held->renewal->round.from)
+    return;  // only answers of the present round
   // The server's clock is far behind. The order of tokens needs no hint there, see above.
-  if (request.hinted && is_of_far_hint(reply)) return ask_heal(request.server, false, now);
-  ServerState& server = servers_[request.server];
-  server.round = note(request, reply);
-  if (server.round == Vote::kYes) {
+  if (request.hinted && reply.error == ServerError::kAhead)
+    return ask_heal(*held, request.server, false, now);
+  Vote& vote = held->renewal->round.votes[request.server];
+  vote = note(request, reply);
+  if (vote == Vote::kYes) {
+    Attempt::Server& server = held->attempt.servers[request.server];
     server.token = std::max(server.token, static_cast<uint64_t>(reply.number));
     server.lock = Vote::kYes;
-    if (may_be_shortened(request.server)) server.round = Vote::kLost;
-  } else if (reply.kind == Reply::Kind::kError && reply.text.starts_with("RECOVERING")) {
-    server.round = Vote::kLost;  // as no answer: it grants the lock to no other client either
+    if (may_be_shortened(*held, request.server)) vote = Vote::kLost;
+  } else if (reply.error == ServerError::kRecovering) {
+    vote = Vote::kLost;  // as no answer: it grants the lock to no other client either
   }
 }
 
 // Whether an earlier LOCK of this hold may still arrive at the server and set a TTL shorter than this
 // round's.
-bool Redlock::may_be_shortened(size_t server) const {
-  return std::any_of(requests_.begin(), requests_.end(), [&](const Request& r) {
-    return r.makes_hold() && r.server == server && r.owner == owner_ && r.id < round_from_ &&
-           r.ttl < renew_ttl_;
+bool Redlock::may_be_shortened(const Held& held, size_t server) const {
+  return std::ranges::any_of(requests_, [&](const Request& r) {
+    return r.makes_hold() && r.server == server && r.owner == held.attempt.owner &&
+           r.id < held.renewal->round.from && r.ttl < held.renewal->ttl;
   });
-}
-
-// Whether the hold there may still be the SESSION hold of the wait, as no LOCK has taken it over yet: the
-// server ends it with the connection of the wait.
-bool Redlock::may_be_session(size_t server) const {
-  return server == wait_server_ && owner_ == wait_owner_ && servers_[server].lock != Vote::kYes;
 }
 
 }  // namespace holdfast::client

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "client/algorithm/redlock.h"
+#include "client/algorithm/lock_status.h"
 #include "client/base/login.h"
 
 namespace holdfast::client {
@@ -14,9 +14,7 @@ bool is_unreachable(const ServerReport& report) { return report.outcome == Outco
 bool is_trouble(const ServerReport& report) {
   return !report.text.empty() && (is_unreachable(report) || report.outcome == Outcome::kRefused);
 }
-bool is_open(const ServerReport& report) {
-  return is_unreachable(report) && (report.text == kNotAsked || report.text == kNoAnswerYet);
-}
+bool is_open(const ServerReport& report) { return is_unreachable(report) && report.text == kNoAnswerYet; }
 
 // Returns the key by which reports count as equal. The different reasons of a silent server count as one:
 // its request times out, then its connection, then the next request.
@@ -36,7 +34,7 @@ std::string kind_of(const std::vector<ServerReport>& servers) {
 std::string trouble_of(const std::vector<ServerReport>& servers) {
   std::string all;
   for (const ServerReport& report : servers) {
-    if (!is_trouble(report) || report.text == kNotAsked) continue;
+    if (!is_trouble(report)) continue;
     if (!all.empty()) all += "; ";
     all +=
         (is_unreachable(report) ? "cannot reach " : "") + report.server + ": " + with_advice(report.text);

@@ -15,10 +15,8 @@ namespace holdfast {
 
 namespace {
 
-constexpr DurationMs kContentionLasts{1000};
 // A server that rejected a NOTE gets the next one after this time: it may have been upgraded.
 constexpr DurationMs kNotesRetried{60000};
-constexpr size_t kContendedKeys = 1000;  // the most keys remembered
 
 // Lets all connections have the client's name and report to the meter.
 client::ClientConfig introduced(client::ClientConfig place, const std::string& name,
@@ -42,11 +40,19 @@ ClientCore::ClientCore(client::ClientConfig place, const ClientOptions& options)
       loop_(loop_owner_.get()) {
   for (const client::Address& address : place_.servers) servers_.push_back(client::server_of(address));
   loop_->post([this] {
-    for (const client::Address& address : place_.servers) {
-      links_.push_back(
-          std::make_unique<MeteredLink>(client::make_link(*loop_, address), meter_, links_.size()));
-    }
+    for (size_t i = 0; i < place_.servers.size(); ++i) open_server(i);
   });
+}
+
+void ClientCore::open_server(size_t server) {
+  const client::Address& address = place_.servers[server];
+  links_.push_back(std::make_unique<MeteredLink>(client::make_link(*loop_, address), meter_, server));
+  channels_.emplace_back();
+  if (place_.replicas == 1 || address.redis) return;
+  channels_.back() = std::make_shared<client::Channel>(
+      *loop_, address, [meter = meter_.get(), server](bool answered, client::DurationUs took) {
+        meter->record_request(server, answered, false, microseconds(took.count));
+      });
 }
 
 ClientCore::~ClientCore() { assert(loop_owner_ == nullptr && "close() comes first"); }
@@ -97,22 +103,11 @@ void ClientCore::record_no_notes(size_t server) {
   without_notes_[server] = client::Loop::now() + kNotesRetried;
 }
 
-void ClientCore::record_contention(const std::string& key) {
-  const TimeMs now = client::Loop::now();
-  if (contended_.size() >= kContendedKeys)
-    std::erase_if(contended_, [now](const auto& entry) { return is_due(entry.second, now); });
-  if (contended_.size() >= kContendedKeys) contended_.clear();  // the loss is harmless: only a hint
-  contended_[key] = now + kContentionLasts;
-}
-
-bool ClientCore::is_contended(const std::string& key) const {
-  const auto entry = contended_.find(key);
-  return entry != contended_.end() && !is_due(entry->second, client::Loop::now());
-}
-
-bool ClientCore::may_hand_over(const std::vector<size_t>& servers) const {
-  return place_.hand_over && servers.size() > 1 &&
-         std::ranges::all_of(servers, [this](size_t server) { return links_[server]->waits_quietly(); });
+bool ClientCore::waits_by_ticket(const std::vector<size_t>& servers) const {
+  return servers.size() > 1 && std::ranges::all_of(servers, [this](size_t server) {
+           const auto& there = channels_[server];
+           return there != nullptr && there->tickets() != client::Channel::Tickets::kNotKnown;
+         });
 }
 
 void ClientCore::adopt(std::shared_ptr<HoldCore> hold) { holds_.insert(std::move(hold)); }
@@ -120,6 +115,8 @@ void ClientCore::adopt(std::shared_ptr<HoldCore> hold) { holds_.insert(std::move
 void ClientCore::forget(const std::shared_ptr<HoldCore>& hold) {
   holds_.erase(hold);
   if (!closing_ || !holds_.empty() || works_ != 0) return;
+  slots_.clear();
+  channels_.clear();
   links_.clear();
   const std::lock_guard lock(mutex_);
   all_ended_ = true;

@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "client/api/client_meter.h"
+#include "client/api/slots.h"
 #include "client/base/address.h"
 #include "client/base/ring.h"
+#include "client/transport/channel.h"
 #include "client/transport/transport.h"
 #include "holdfast/client.h"
 
@@ -53,11 +55,12 @@ class ClientCore {
   // Whether LOCK may have a NOTE there. A server that rejected one gets none for a while (kNotesRetried).
   bool takes_notes(size_t server) const;
   void record_no_notes(size_t server);
-  // Whether a request of this client had to wait for the key within the last 1 s (kContentionLasts).
-  void record_contention(const std::string& key);
-  bool is_contended(const std::string& key) const;
-  // Whether the next waiter may wait on all of these servers: see redlock_next.cc.
-  bool may_hand_over(const std::vector<size_t>& servers) const;
+  // Whether a lock on these servers waits by ticket: they are several Holdfast servers, and none is known
+  // not to know tickets.
+  bool waits_by_ticket(const std::vector<size_t>& servers) const;
+  // Only for a server of a lock that waits by ticket.
+  const std::shared_ptr<client::Channel>& channel(size_t server) { return channels_[server]; }
+  Slots& slots() { return slots_; }
   void adopt(std::shared_ptr<HoldCore> hold);
   void forget(const std::shared_ptr<HoldCore>& hold);
   // Sends a request that belongs to no hold. close() waits for its answer. If the client is closing, `done`
@@ -70,6 +73,8 @@ class ClientCore {
   void end_work();
 
  private:
+  void open_server(size_t server);
+
   const std::shared_ptr<ClientMeter> meter_;
   const client::ClientConfig place_;
   const client::Ring ring_;
@@ -84,9 +89,10 @@ class ClientCore {
   bool all_ended_ = false;
   // For the loop's thread only:
   std::vector<std::unique_ptr<client::Link>> links_;
-  std::set<std::shared_ptr<HoldCore>> holds_;  // holds that have not ended
-  std::map<std::string, TimeMs> contended_;    // keys with waiters, and until when that counts
-  std::map<size_t, TimeMs> without_notes_;     // servers that rejected a NOTE, and until when that counts
+  std::set<std::shared_ptr<HoldCore>> holds_;               // holds that have not ended
+  std::vector<std::shared_ptr<client::Channel>> channels_;  // by server; null: a Redis, or a single server
+  Slots slots_;
+  std::map<size_t, TimeMs> without_notes_;  // servers that rejected a NOTE, and until when that counts
   size_t works_ = 0;
   bool closing_ = false;
 };

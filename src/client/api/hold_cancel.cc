@@ -9,18 +9,20 @@ void HoldCore::refuse() { refuse(kDestroyed); }
 void HoldCore::refuse_stopped() { refuse(kStopped); }
 
 void HoldCore::refuse(const char* why) {
-  phase_ = Phase::kOver;
-  std::exchange(done_, nullptr)(Status{Outcome::kCancelled, why});
+  const Done done = std::move(std::get<Acquiring>(phase_).done);
+  phase_ = hold::Over{};
+  done(Status{Outcome::kCancelled, why});
 }
 
 void HoldCore::cancel() {
-  cancelled_ = kDestroyed;
+  if (auto* acquiring = std::get_if<Acquiring>(&phase_)) acquiring->cancelled = kDestroyed;
   release();
 }
 
 void HoldCore::stop() {
-  if (phase_ != Phase::kAcquiring || !done_) return;
-  cancelled_ = kStopped;
+  auto* acquiring = std::get_if<Acquiring>(&phase_);
+  if (acquiring == nullptr) return;
+  acquiring->cancelled = kStopped;
   release();
 }
 

@@ -1,19 +1,23 @@
-// One lock from its first request to its end: drives a Redlock over the links, renews it, and calls the
-// user's callbacks. Members that the user's threads may read are atomic or constant; all others are for the
-// loop's thread.
+// One lock from its first request to its end: renews it, and calls the user's callbacks. The driver does
+// what the lock needs at its servers. Members that the user's threads may read are atomic or constant; all
+// others are for the loop's thread.
+//
+// The phases, each a struct in hold_phases.h, made on entry and dropped on exit:
+//   Acquiring  until the driver has the lock
+//   Holding    renew, and follow the events of the key
+//   Ending     the hold is released, lost or given up, or was not acquired: the last answers
+//   Over
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
-#include <future>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "client/algorithm/redlock.h"
+#include "client/api/hold_phases.h"
+#include "client/api/lock_driver.h"
 #include "client/api/wait_limit.h"
 #include "client/transport/transport.h"
 #include "holdfast/client.h"
@@ -21,15 +25,15 @@
 namespace holdfast {
 
 class ClientCore;
-class WaitInquiry;
 
-class HoldCore : public std::enable_shared_from_this<HoldCore> {
+class HoldCore : public std::enable_shared_from_this<HoldCore>, private LockUser {
  public:
-  using Done = std::function<void(Result<Hold>)>;
+  using Done = hold::Done;
 
   // `done` is called once, on the loop's thread.
   HoldCore(std::shared_ptr<ClientCore> client, std::string key, WaitLimit wait, LockOptions options,
            Done done);
+  ~HoldCore() override;
 
   // For any thread, as the functions of Hold:
   bool is_locked() const;
@@ -60,99 +64,57 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
  private:
   static constexpr const char* kDestroyed = "the client was destroyed";
   static constexpr const char* kStopped = "the caller cancelled the wait";
-  enum class Phase : uint8_t { kAcquiring, kHolding, kEnding, kOver };
-  using Answer = std::shared_ptr<std::promise<Status>>;
-  struct Wait {
-    size_t server = 0;
-    client::Link::Wait wait{};
-    bool quiet = false;
-    bool answered = false;
-  };
+  using Acquiring = hold::Acquiring;
+  using Holding = hold::Holding;
+  using Ending = hold::Ending;
+  using Answer = hold::Answer;
 
-  client::Link& link(size_t server);
-  bool may_extend() const;
+  // The phases, and what follows from the news of the driver: hold_core.cc
+  void driver_changed() override { drive(); }
   void drive();
-  void send(const client::Send& send);
-  void transmit(const client::Send& send, bool with_note);
-  void receive(const client::Send& noted, const client::Reply& reply);
-  void end_wait(uint64_t id);
-  void receive(uint64_t id, const client::Reply& reply);
-  void observe();
-  void record_waiting();
-  void begin_inquiry();
-  void become_holder();
-  void record_renewal();
-  void record_late_loss();
-  void notify_renewal(const Status& status);
-  void refuse(const char* why);
-  void lose(Status why, TimeMs free_at, LossReason reason);
-  static microseconds since(int64_t begin_us);
-  LossReason expiry_reason() const;
-  void record_attempts();
-  void record_end(Outcome outcome);
-  void free_lost();
-  void answer_releases();
+  void run(Acquiring& acquiring);
+  void run(Ending& ending);
+  void use_driver(bool tickets);
+  void change_driver(Acquiring& acquiring);
+  void begin_to_hold(Acquiring acquiring);
+  void fail(Acquiring&& ended);
   void end();
-  void on_timer();
-  void arm_timer();
-  void renew(DurationMs ttl, bool heal = true);
-  void verify();
-  bool must_verify() const;
-  void set_times();
-  void set_end(DurationMs ttl);
-  DurationMs share_of_time(int64_t ms, int64_t part) const;
-  void watch();
-  void unwatch();
-  void on_event(const std::string& message);
+  void refuse(const char* why);
   void release(DurationMs at_least = {0});
   void stop_without_release();
+  void free_lost(Ending& ending);
+  void on_timer();
+  void arm_timer();
+
+  // The phase Holding: hold_holding.cc
+  void run(Holding& holding);
+  bool begin_next(Holding& holding);
+  void begin_renewal(Holding& holding, DurationMs ttl, bool repair, Answer answer = nullptr);
+  void record_renewal(Holding& holding);
+  void notify_renewal(Holding& holding, const Status& status);
+  void verify(Holding& holding);
+  void set_times(Holding& holding);
+  void set_end(Holding& holding, DurationMs ttl);
+  void on_time(Holding& holding);
+  void on_event(const std::string& message);
+  LossReason expiry_reason(const Holding& holding) const;
+  void lose(Status why, TimeMs free_at, LossReason reason);
+  void begin_to_release(Holding& holding, DurationMs at_least);
+  Ending end_of(Holding& holding);
+  static Status not_held() { return {Outcome::kExpired, "the lock is not held any more"}; }
   Status named(Status status) const;
   Status ask(const std::function<void(Answer)>& work);
 
   const std::shared_ptr<ClientCore> client_;
   const std::string key_;
   const LockOptions options_;
-  Done done_;
+  const WaitLimit wait_;
   const std::vector<size_t> servers_;  // the servers of the key, as indexes into the client's servers
-  client::Redlock machine_;
-  const DurationMs server_timeout_;
-  Phase phase_ = Phase::kAcquiring;
-  const bool may_wait_;
-  const char* cancelled_ = nullptr;  // why it was cancelled
-  bool queued_ = false;              // it had to wait in a server's queue
+  hold::Phase phase_;
+  std::shared_ptr<LockDriver> driver_;  // from start() to the end
   std::unique_ptr<client::LoopTimer> timer_;
-  std::string queued_owner_;                  // owner of the last LOCK that may wait in a server's queue
-  std::shared_ptr<WaitInquiry> inquiry_;      // during a wait, for options_.on_waiting
-  size_t under_way_ = 0;                      // requests without a reply
-  std::map<uint64_t, Wait> waits_;            // by the send's id
-  std::vector<client::Link::Watch> watches_;  // one for each server, or none
-  DurationMs ttl_;                            // the TTL of the next renewal
-  bool renewing_ = false;
-  bool verify_later_ = false;  // something happened during the present renewal
-  DurationMs renewing_ttl_;
-  bool heals_ = true;     // the present or last renewal heals servers
-  bool failing_ = false;  // on_renewal_failed was called, on_renewal_restored was not
-  bool warned_ = false;
-  bool pausing_ = false;  // between two attempts
-  TimeMs renew_at_ = kNever;
-  TimeMs warn_at_ = kNever;
-  TimeMs lost_at_ = kNever;
-  TimeMs free_at_ = kNever;                             // in kEnding: when to release the lost lock
-  std::vector<std::pair<DurationMs, Answer>> extends_;  // calls of extend() that are not sent yet
-  Answer extending_;
-  std::vector<Answer> releases_;
-  // For the counters of the client; times in us of Loop::now_us():
-  int64_t asked_us_ = 0;
-  int64_t granted_us_ = 0;
-  int64_t renewing_us_ = 0;        // start of the present or last renewal
-  size_t counted_attempts_ = 0;    // attempts that were counted
-  bool waited_ = false;            // it did not end with the first attempt
-  bool releasing_ = false;         // the release was not counted yet
-  bool released_in_time_ = false;  // the validity was not over when the release began
-  bool was_lost_ = false;
-  bool left_ = false;  // leave() was called: kEnding until the last request is answered
 
-  // For any thread. Owner and token are written before `done_` is called, then constant:
+  // For any thread. Owner and token are written before `done` is called, then constant:
   std::string owner_;
   uint64_t token_ = 0;
   std::atomic<bool> locked_ = false;

@@ -32,29 +32,6 @@ client::Link::Wait MeteredLink::wait(const std::vector<std::string>& argv, const
   return link_->wait(argv, counted);
 }
 
-client::Link::Wait MeteredLink::wait_quietly(const std::vector<std::string>& argv, const Done& done) {
-  const auto counted = [meter = meter_.get(), server = server_, asked_us = Loop::now_us(),
-                        done](const client::Reply& reply) {
-    if (reply.kind != client::Reply::Kind::kNext) {
-      const microseconds took(Loop::now_us() - asked_us);
-      meter->record_request(server, reply.kind != client::Reply::Kind::kLost, true, took);
-    }
-    done(reply);
-  };
-  return link_->wait_quietly(argv, counted);
-}
-
-void MeteredLink::send_quietly(const std::vector<std::string>& argv, DurationMs timeout, const Done& done) {
-  link_->send_quietly(argv, timeout,
-                      [meter = meter_.get(), server = server_, asked_us = Loop::now_us(),
-                       done](const client::Reply& reply) {
-                        const microseconds took(Loop::now_us() - asked_us);
-                        meter->record_request(server, reply.kind != client::Reply::Kind::kLost, false,
-                                              took);
-                        done(reply);
-                      });
-}
-
 client::Link::Watch MeteredLink::watch(const std::string& channel,
                                        std::function<void(const std::string&)> on_message) {
   return link_->watch(channel, std::move(on_message));

@@ -20,9 +20,6 @@ class MeteredLink final : public client::Link {
   void ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) override;
   Wait wait(const std::vector<std::string>& argv, const Done& done) override;
   void end(Wait wait) override { link_->end(wait); }
-  Wait wait_quietly(const std::vector<std::string>& argv, const Done& done) override;
-  void send_quietly(const std::vector<std::string>& argv, DurationMs timeout, const Done& done) override;
-  bool waits_quietly() const override { return link_->waits_quietly(); }
   Watch watch(const std::string& channel, std::function<void(const std::string&)> on_message) override;
   Watch watch_pattern(const std::string& pattern, OnPatternMessage on_message) override;
   void unwatch(Watch watch) override { link_->unwatch(watch); }

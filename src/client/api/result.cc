@@ -59,6 +59,8 @@ std::string_view name_of(ServerError error) {
       return "no replicas";
     case ServerError::kWrongServer:
       return "wrong server";
+    case ServerError::kGeneral:
+      return "general";
     case ServerError::kNoLogin:
       return "no login";
     case ServerError::kWrongLogin:

@@ -34,6 +34,7 @@ struct Address {
   bool tls = false;
   std::string tls_name = {};                           // required in the certificate; empty: the host
   std::shared_ptr<const TlsContext> tls_context = {};  // set by open_place() if `tls`
+  bool resp3 = false;                                  // the connection gets pushes: HELLO 3
   std::string client_name = {};  // set by CLIENT SETNAME on each connection; empty: no name
   // Called when a connection opens, and when one breaks or cannot be opened. May be empty.
   std::function<void(bool open)> on_connection = {};
@@ -47,7 +48,6 @@ struct ClientConfig {
   DurationMs server_timeout{1000};
   DurationMs min_wait{10};
   DurationMs max_wait{100};
-  bool hand_over = false;     // the next waiter of a quorum waits on all servers
   uint32_t max_attempts = 0;  // 0: no limit
   std::optional<RetryBackoff> backoff = {};
   size_t replicas = 1;  // rfactor

@@ -115,11 +115,6 @@ void read_setting(ClientConfig& place, Numbers& numbers, std::string_view text, 
     if (!numbers.backoff_factor) refuse(text, name + " must be a number from 1 to 100, as in 1.5");
     return;
   }
-  if (name == "hand-over") {
-    if (value != "yes" && value != "no") refuse(text, name + " must be yes or no");
-    place.hand_over = value == "yes";
-    return;
-  }
   const std::array<std::pair<std::string_view, DurationMs*>, 3> times{
       {{"timeout", &place.server_timeout}, {"min-wait", &place.min_wait}, {"max-wait", &place.max_wait}}};
   const std::array<std::pair<std::string_view, std::optional<int64_t>*>, 8> others{
@@ -144,8 +139,7 @@ void read_setting(ClientConfig& place, Numbers& numbers, std::string_view text, 
   }
   refuse(text, "there is no setting " + quoted(text, name, "of that name") +
                    ", only timeout, min-wait, max-wait, attempts, backoff, backoff-factor, backoff-max, "
-                   "rfactor, wquorum, rquorum, hand-over, acks, ack-timeout, user, password, tls, cacert, "
-                   "cacertdir, "
+                   "rfactor, wquorum, rquorum, acks, ack-timeout, user, password, tls, cacert, cacertdir, "
                    "cert, key, sni and insecure; in a password %26 stands for & and %3f for ?");
 }
 

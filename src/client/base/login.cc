@@ -70,10 +70,10 @@ bool has_odd_colon(std::string_view servers) {
   return false;
 }
 
-constexpr std::array<std::string_view, 20> kHarmless{
+constexpr std::array<std::string_view, 19> kHarmless{
     "timeout",     "min-wait", "max-wait", "attempts", "backoff", "backoff-factor", "backoff-max",
     "rfactor",     "wquorum",  "rquorum",  "acks",     "tls",     "cacert",         "cacertdir",
-    "ack-timeout", "cert",     "key",      "user",     "sni",     "hand-over"};
+    "ack-timeout", "cert",     "key",      "user",     "sni"};
 
 // Whether there is an unknown setting that may be secret: a misspelled name, as "pasword=secret", or the
 // rest of a password that contains & or ?.

@@ -49,7 +49,7 @@ constexpr std::array<Row, 6> kGeneral{{
 ServerError general_error_of(std::string_view text) {
   if (text.find("max-token-lead") != std::string_view::npos) return ServerError::kAhead;
   const auto row = std::ranges::find_if(kGeneral, [&](const Row& r) { return text.starts_with(r.first); });
-  return row == kGeneral.end() ? ServerError::kOther : row->second;
+  return row == kGeneral.end() ? ServerError::kGeneral : row->second;
 }
 
 }  // namespace

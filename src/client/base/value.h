@@ -15,6 +15,7 @@ struct Value {
     kStatus,   // `text`, as in +OK
     kBulk,     // `text`, any bytes
     kArray,    // `elements`
+    kPush,     // the same, but not the answer to a request
     kError,    // `text`, with its code
     kLost,     // no answer will come; `text` has the reason
   };

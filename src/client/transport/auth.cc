@@ -21,14 +21,17 @@ std::vector<std::string> login_of(const Address& address) {
 
 // Redis before version 7.2 rejects CLIENT SETINFO.
 std::vector<std::vector<std::string>> introduction_of(const Address& address) {
-  if (address.client_name.empty()) return {};
-  return {{"CLIENT", "SETNAME", address.client_name},
-          {"CLIENT", "SETINFO", "LIB-NAME", "holdfast"},
-          {"CLIENT", "SETINFO", "LIB-VER", std::string(kHoldfastVersion)}};
+  std::vector<std::vector<std::string>> requests;
+  if (address.resp3) requests.push_back({"HELLO", "3"});
+  if (address.client_name.empty()) return requests;
+  requests.push_back({"CLIENT", "SETNAME", address.client_name});
+  requests.push_back({"CLIENT", "SETINFO", "LIB-NAME", "holdfast"});
+  requests.push_back({"CLIENT", "SETINFO", "LIB-VER", std::string(kHoldfastVersion)});
+  return requests;
 }
 
 std::unique_ptr<Connection> open_transport(Loop& loop, const Address& address, ConnectionUser& user) {
-  if (address.embedded) return std::make_unique<EmbeddedConnection>(loop, address.host, user);
+  if (address.embedded) return std::make_unique<EmbeddedConnection>(loop, address, user);
   return std::make_unique<SocketConnection>(loop, address, user);
 }
 

@@ -1,4 +1,4 @@
-// A connection that introduces the client first: login by AUTH, then its name.
+// A connection that introduces the client first: login by AUTH, then the protocol, then its name.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,10 @@ Value answer_of(const Value& value);
 // becomes '-'. At most 128 characters.
 std::string connection_name(std::string_view text);
 
-// With a login it opens only after the server has accepted the login. The name (CLIENT SETNAME, CLIENT
-// SETINFO) goes out in the same packet, and its replies are dropped: so it adds no round trip, and a server
-// may reject it. Reports to Address::on_connection when it opens and when it breaks.
+// With a login it opens only after the server has accepted the login. The protocol (HELLO) and the name
+// (CLIENT SETNAME, CLIENT SETINFO) go out in the same packet, and their replies are dropped: so they add no
+// round trip, and a server may reject them. Reports to Address::on_connection when it opens and when it
+// breaks.
 class AuthConnection final : public Connection, public ConnectionUser {
  public:
   AuthConnection(Loop& loop, const Address& address, ConnectionUser& user);

@@ -8,11 +8,12 @@
 
 namespace holdfast::client {
 
-EmbeddedConnection::EmbeddedConnection(Loop& loop, const std::string& name, ConnectionUser& user)
+EmbeddedConnection::EmbeddedConnection(Loop& loop, const Address& address, ConnectionUser& user)
     : user_(user),
-      engine_(EmbeddedEngine::use(name)),
+      engine_(EmbeddedEngine::use(address.host)),
       mailbox_(std::make_shared<Mailbox>(Mailbox{loop, this, {}, false, true})),
-      id_(engine_->open(mailbox_)) {
+      id_(engine_->open(mailbox_)),
+      reader_(address.resp3 ? Protocol::kResp3 : Protocol::kResp2) {
   loop.post([mailbox = mailbox_] { receive(mailbox); });
 }
 

@@ -13,7 +13,7 @@ namespace holdfast::client {
 
 class EmbeddedConnection final : public Connection {
  public:
-  EmbeddedConnection(Loop& loop, const std::string& name, ConnectionUser& user);
+  EmbeddedConnection(Loop& loop, const Address& address, ConnectionUser& user);
   ~EmbeddedConnection() override;
 
   bool is_open() const override { return open_; }

@@ -1,4 +1,4 @@
-// A ServerLink consists of a pipeline, the quiet waits, a watcher, and a connection for each other wait.
+// A ServerLink consists of a pipeline, a watcher, and a connection for each wait.
 #include "client/transport/link.h"
 
 #include <cassert>
@@ -8,7 +8,6 @@
 #include "client/transport/auth.h"
 #include "client/transport/connection.h"
 #include "client/transport/pipeline.h"
-#include "client/transport/quiet_waits.h"
 #include "client/transport/watcher.h"
 
 namespace holdfast::client {
@@ -53,12 +52,11 @@ class WaitingCall final : public ConnectionUser {
 
 struct ServerLink::Core {
   Core(Loop& on, Address at)
-      : loop(on), address(std::move(at)), pipeline(on, address), quiet(on, address), watcher(on, address) {}
+      : loop(on), address(std::move(at)), pipeline(on, address), watcher(on, address) {}
 
   Loop& loop;
   const Address address;
   Pipeline pipeline;
-  QuietWaits quiet;
   Watcher watcher;
   std::map<Wait, WaitingCall> waits;
   Wait last_wait = 0;
@@ -89,22 +87,7 @@ Link::Wait ServerLink::wait(const std::vector<std::string>& argv, const Done& do
 void ServerLink::end(Wait wait) {
   assert(core_->loop.on_thread());
   core_->waits.erase(wait);
-  core_->quiet.end(wait);
 }
-
-Link::Wait ServerLink::wait_quietly(const std::vector<std::string>& argv, const Done& done) {
-  assert(core_->loop.on_thread());
-  const Wait id = ++core_->last_wait;
-  core_->quiet.wait(id, argv, done);
-  return id;
-}
-
-void ServerLink::send_quietly(const std::vector<std::string>& argv, DurationMs timeout, const Done& done) {
-  assert(core_->loop.on_thread());
-  core_->quiet.ask(argv, timeout, [done](const Value& value) { done(reply_of(answer_of(value))); });
-}
-
-bool ServerLink::waits_quietly() const { return core_->quiet.are_known(); }
 
 Link::Watch ServerLink::watch(const std::string& channel,
                               std::function<void(const std::string&)> on_message) {

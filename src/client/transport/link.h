@@ -13,9 +13,8 @@ namespace holdfast::client {
 // Connects when there is a request to send. After a failure the link pauses, for 10 ms at first and for up
 // to 1 s after consecutive failures; during the pause requests are lost at once. The link closes a
 // connection whose requests had no answer for 5 s, and any connection whose peer machine vanished (TCP
-// keepalive). One connection carries all requests, one all quiet waits, and one all watches. Each other
-// wait has its own. The one of the watches opens with the first watch, reopens after a failure, and closes
-// with the last watch.
+// keepalive). One connection carries all requests, and one all watches. Each wait has its own. The one of
+// the watches opens with the first watch, reopens after a failure, and closes with the last watch.
 class ServerLink final : public Link {
  public:
   ServerLink(Loop& loop, Address address);
@@ -24,9 +23,6 @@ class ServerLink final : public Link {
   void ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) override;
   Wait wait(const std::vector<std::string>& argv, const Done& done) override;
   void end(Wait wait) override;
-  Wait wait_quietly(const std::vector<std::string>& argv, const Done& done) override;
-  void send_quietly(const std::vector<std::string>& argv, DurationMs timeout, const Done& done) override;
-  bool waits_quietly() const override;
   Watch watch(const std::string& channel, std::function<void(const std::string&)> on_message) override;
   Watch watch_pattern(const std::string& pattern, OnPatternMessage on_message) override;
   void unwatch(Watch watch) override;

@@ -117,17 +117,18 @@ struct LoopTimer::Core {
   Loop& loop;
   std::function<void()> fire;
   uv_timer_t uv{};
-  TimeMs at = kNever;
+  TimeUs at = kNeverUs;
 
+  // Rounds up: a timer of 0 ms would fire in this iteration again and again.
   void sleep() {
-    const int64_t left_ms = std::clamp(at.count - Loop::now().count, int64_t{0}, kMaxSleepMs);
+    const int64_t left_ms = std::clamp(ms_of(at - Loop::time_us()).count, int64_t{0}, kMaxSleepMs);
     uv_timer_start(&uv, on_time, static_cast<uint64_t>(left_ms), 0);
   }
 
   static void on_time(uv_timer_t* timer) noexcept {
     auto* core = static_cast<Core*>(timer->data);
-    if (!is_due(core->at, Loop::now())) return core->sleep();
-    core->at = kNever;
+    if (!is_due(core->at, Loop::time_us())) return core->sleep();
+    core->at = kNeverUs;
     core->fire();
   }
 };
@@ -144,10 +145,13 @@ LoopTimer::~LoopTimer() {
            [](uv_handle_t* handle) noexcept { delete static_cast<Core*>(handle->data); });
 }
 
-void LoopTimer::set(TimeMs at) {
+// A time in ms is due at its beginning, as is_due() says.
+void LoopTimer::set(TimeMs at) { set(us_of(at)); }
+
+void LoopTimer::set(TimeUs at) {
   assert(core_->loop.on_thread());
   core_->at = at;
-  if (at == kNever) {
+  if (at >= kNeverUs) {
     uv_timer_stop(&core_->uv);
   } else {
     core_->sleep();

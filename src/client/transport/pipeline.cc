@@ -7,37 +7,25 @@
 
 namespace holdfast::client {
 
-namespace {
-
-const std::string kTooMany =
-    std::to_string(kMaxUnanswered) + " requests have no answer yet; this one was not sent";
-
-}  // namespace
-
-Pipeline::Pipeline(Loop& loop, const Address& address)
-    : loop_(loop), address_(address), timer_(loop, [this] { on_time(); }) {}
+Pipeline::Pipeline(Loop& loop, const Address& address, size_t most_unanswered)
+    : loop_(loop),
+      address_(address),
+      most_unanswered_(most_unanswered),
+      timer_(loop, [this] { on_time(); }) {}
 
 void Pipeline::ask(const std::vector<std::string>& argv, DurationMs timeout, Link::Answered done) {
-  add(argv, {{}, timeout, Loop::now() + timeout, std::move(done)});
-}
-
-void Pipeline::ask_patiently(const std::vector<std::string>& argv, Link::Answered done) {
-  add(argv, {{}, {}, kNever, std::move(done), true});
-}
-
-void Pipeline::add(const std::vector<std::string>& argv, Request request) {
   const TimeMs now = Loop::now();
   if (!connection_ && !is_due(backoff_.until(), now)) {
-    losses_.push_back({std::move(request.done), backoff_.why()});
+    losses_.push_back({std::move(done), backoff_.why()});
     return arm();
   }
-  if (requests_.size() >= kMaxUnanswered) {
-    losses_.push_back({std::move(request.done), kTooMany});
+  if (requests_.size() >= most_unanswered_) {
+    const std::string number = std::to_string(most_unanswered_);
+    losses_.push_back({std::move(done), number + " requests have no answer yet; this one was not sent"});
     return arm();
   }
-  if (requests_.size() == patient_) heard_ = now;
-  if (request.patient) ++patient_;
-  requests_.push_back(std::move(request));
+  if (requests_.empty()) heard_ = now;
+  requests_.push_back({{}, timeout, now + timeout, std::move(done)});
   if (!connection_) {
     has_answered_ = false;
     ++connections_;
@@ -59,15 +47,10 @@ void Pipeline::opened() {
 
 void Pipeline::answered(Value value) {
   heard_ = Loop::now();
-  if (is_push_ != nullptr && is_push_(value)) {
-    const auto take = take_push_;  // a copy, because it may destroy this object
-    return take(value);
-  }
   if (requests_.empty()) return broke("a reply without a request");
   has_answered_ = true;
   backoff_.succeed();
   const Link::Answered done = std::move(requests_.front().done);
-  if (requests_.front().patient) --patient_;
   requests_.pop_front();
   if (done) done(value);
 }
@@ -76,7 +59,6 @@ void Pipeline::answered(Value value) {
 void Pipeline::broke(std::string why) {
   if (has_answered_ && requests_.empty()) {
     connection_.reset();
-    broken_ = std::move(why);
   } else {
     fail(why);
   }
@@ -90,8 +72,6 @@ void Pipeline::fail(const std::string& why) {
     if (request.done) losses_.push_back({std::move(request.done), why});
   }
   requests_.clear();
-  patient_ = 0;
-  broken_ = why;
 }
 
 // Reports the losses. A callback may destroy this object.
@@ -101,9 +81,6 @@ void Pipeline::notify_losses() {
     loss.done({Value::Kind::kLost, 0, loss.why, {}});
     if (life.expired()) return;
   }
-  const std::optional<std::string> broken = std::exchange(broken_, std::nullopt);
-  const auto take = take_break_;
-  if (broken && take) take(*broken);
 }
 
 void Pipeline::on_time() {
@@ -130,21 +107,18 @@ void Pipeline::expire(TimeMs now) {
 
 // Whether the open connection has been silent for too long. Opening has a limit of its own.
 bool Pipeline::is_silent(TimeMs now) const {
-  return connection_ && connection_->is_open() && requests_.size() > patient_ &&
-         is_due(heard_ + kSilence, now);
+  return connection_ && connection_->is_open() && !requests_.empty() && is_due(heard_ + kSilence, now);
 }
 
-// Sets the timer to the next deadline. O(1) while an alarm is set, or if no request has a deadline;
-// otherwise O(n) for n requests under way.
+// Sets the timer to the next deadline. O(1) while an alarm is set; otherwise O(n) for n requests under way.
 void Pipeline::arm() {
   TimeMs at = losses_.empty() ? kNever : Loop::now();
-  const bool any_deadline = requests_.size() > patient_;
-  if (any_deadline && connection_ && connection_->is_open()) at = std::min(at, heard_ + kSilence);
-  if (any_deadline && alarm_ == kNever) {
+  if (!requests_.empty() && connection_ && connection_->is_open()) at = std::min(at, heard_ + kSilence);
+  if (alarm_ == kNever) {
     for (const Request& request : requests_) {
       if (request.done) at = std::min(at, request.deadline);
     }
-  } else if (any_deadline) {
+  } else if (!requests_.empty()) {
     at = std::min(at, requests_.back().deadline);
   }
   if (at >= alarm_) return;

@@ -30,13 +30,6 @@ class RedisLink final : public Link {
   void ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) override;
   Wait wait(const std::vector<std::string>& argv, const Done& done) override;
   void end(Wait wait) override;
-  Wait wait_quietly(const std::vector<std::string>& argv, const Done& done) override {
-    return wait(argv, done);
-  }
-  void send_quietly(const std::vector<std::string>& argv, DurationMs timeout, const Done& done) override {
-    send(argv, timeout, done);
-  }
-  bool waits_quietly() const override { return false; }
   Watch watch(const std::string& channel, std::function<void(const std::string&)> on_message) override;
   Watch watch_pattern(const std::string& pattern, OnPatternMessage on_message) override;
   void unwatch(Watch watch) override;

@@ -8,12 +8,15 @@
 #include <cstring>
 #include <utility>
 
+#include "client/transport/resp3.h"
+
 namespace holdfast::client {
 
 struct ReplyReader::Core {
-  explicit Core(const ReplyLimits& at_most)
+  Core(Protocol protocol, const ReplyLimits& at_most)
       : limits(at_most), hiredis(redisReaderCreateWithFunctions(makers()), redisReaderFree) {
     hiredis->privdata = this;
+    if (protocol == Protocol::kResp3) resp3.emplace(limits.line_bytes);
   }
 
   static redisReplyObjectFunctions* makers();
@@ -38,6 +41,7 @@ struct ReplyReader::Core {
 
   const ReplyLimits limits;
   const std::unique_ptr<redisReader, void (*)(redisReader*)> hiredis;
+  std::optional<Resp3> resp3;
   Value root;
   size_t elements = 0;  // number of elements announced in the present reply
   size_t bytes = 0;     // total size of the texts in the present reply
@@ -121,7 +125,8 @@ redisReplyObjectFunctions* ReplyReader::Core::makers() {
   return &functions;
 }
 
-ReplyReader::ReplyReader(const ReplyLimits& limits) : core_(std::make_unique<Core>(limits)) {}
+ReplyReader::ReplyReader(Protocol protocol, const ReplyLimits& limits)
+    : core_(std::make_unique<Core>(protocol, limits)) {}
 ReplyReader::~ReplyReader() = default;
 ReplyReader::ReplyReader(ReplyReader&&) noexcept = default;
 ReplyReader& ReplyReader::operator=(ReplyReader&&) noexcept = default;
@@ -129,7 +134,12 @@ ReplyReader& ReplyReader::operator=(ReplyReader&&) noexcept = default;
 const std::string& ReplyReader::error() const { return core_->error; }
 
 void ReplyReader::feed(std::string_view bytes) {
-  if (core_->error.empty()) redisReaderFeed(core_->hiredis.get(), bytes.data(), bytes.size());
+  if (!core_->error.empty()) return;
+  if (!core_->resp3) {
+    redisReaderFeed(core_->hiredis.get(), bytes.data(), bytes.size());
+  } else if (const std::string translated = core_->resp3->translate(bytes); !translated.empty()) {
+    redisReaderFeed(core_->hiredis.get(), translated.data(), translated.size());
+  }
 }
 
 std::optional<Value> ReplyReader::next() {
@@ -145,6 +155,7 @@ std::optional<Value> ReplyReader::next() {
     return std::nullopt;
   }
   core.elements = core.bytes = 0;
+  if (core.resp3 && core.resp3->take_push()) core.root.kind = Value::Kind::kPush;
   return std::exchange(core.root, {});
 }
 

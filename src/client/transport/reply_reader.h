@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,9 +20,11 @@ struct ReplyLimits {
   size_t line_bytes = size_t{64} << 10;  // for a status, an error, or the length of a bulk
 };
 
+enum class Protocol : uint8_t { kResp2, kResp3 };
+
 class ReplyReader {
  public:
-  explicit ReplyReader(const ReplyLimits& limits = {});
+  explicit ReplyReader(Protocol protocol = Protocol::kResp2, const ReplyLimits& limits = {});
   ~ReplyReader();
   ReplyReader(ReplyReader&&) noexcept;
   ReplyReader& operator=(ReplyReader&&) noexcept;

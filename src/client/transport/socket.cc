@@ -52,6 +52,7 @@ SocketConnection::SocketConnection(Loop& loop, const Address& address, Connectio
       user_(user),
       port_(address.port),
       tls_{address.tls_context, address.tls_name.empty() ? address.host : address.tls_name},
+      reader_(address.resp3 ? Protocol::kResp3 : Protocol::kResp2),
       timer_(loop, [this] { on_time(); }) {
   assert(address.tls == (address.tls_context != nullptr) && "open_place() has made the address");
   if (const auto known = numeric(address.host, port_)) {

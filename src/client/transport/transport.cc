@@ -38,12 +38,13 @@ Reply reply_of(const Value& value) {
     case Value::Kind::kLost:
       return {Reply::Kind::kLost, 0, value.text};
     case Value::Kind::kArray:
+    case Value::Kind::kPush:
       break;
   }
   const bool grant =
       parts.size() == 2 && parts[0].kind == Value::Kind::kBulk && parts[1].kind == Value::Kind::kInteger;
   if (grant) return {Reply::Kind::kGrant, parts[1].integer, parts[0].text};
-  return {Reply::Kind::kError, 0, "ERR the reply is an array, but no grant", ServerError::kOther};
+  return {Reply::Kind::kError, 0, "ERR the reply is an array, but no grant", ServerError::kGeneral};
 }
 
 }  // namespace holdfast::client

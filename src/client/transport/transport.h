@@ -13,6 +13,7 @@
 
 #include "client/algorithm/redlock.h"
 #include "client/base/address.h"
+#include "client/base/time_us.h"
 #include "client/base/value.h"
 #include "core/base/types.h"
 
@@ -39,6 +40,7 @@ class Loop {
   // clock in us. Any thread.
   static TimeMs now();
   static int64_t now_us();
+  static TimeUs time_us() { return {now_us()}; }
   static uint64_t clock_us();
 
   struct Core;
@@ -55,7 +57,10 @@ class LoopTimer {
   ~LoopTimer();
   LoopTimer(const LoopTimer&) = delete;
   LoopTimer& operator=(const LoopTimer&) = delete;
-  void set(TimeMs at);  // replaces the earlier time; a past time: fires soon; kNever: does not fire
+  // Replaces the earlier time. A past time: fires soon; kNever, kNeverUs: does not fire. It fires up to 1
+  // ms late.
+  void set(TimeMs at);
+  void set(TimeUs at);
 
   struct Core;
 
@@ -90,15 +95,6 @@ class Link {
   using Wait = uint64_t;
   virtual Wait wait(const std::vector<std::string>& argv, const Done& done) = 0;
   virtual void end(Wait wait) = 0;
-
-  // The same for a LOCK ... WAIT ms ASYNC QUIET, over one connection for all such requests. Before its
-  // reply, `done` may get kNext. The wait ends with its reply; end() forgets it before that, so the caller
-  // must have cancelled it (UNLOCK ... WAITS).
-  virtual Wait wait_quietly(const std::vector<std::string>& argv, const Done& done) = 0;
-  // As send(), over that connection: the request follows the earlier ones there.
-  virtual void send_quietly(const std::vector<std::string>& argv, DurationMs timeout, const Done& done) = 0;
-  // Whether the server is likely to know such requests.
-  virtual bool waits_quietly() const = 0;
 
   // Subscribes to a channel. Calls `on_message(message)` for each message, and `on_message("")` whenever
   // the subscription becomes active: at the beginning, and again after the connection was lost, because

@@ -14,7 +14,14 @@ namespace holdfast {
 
 // The order in which timers of the same millisecond fire. A lock that is released at a waiter's timeout is
 // still granted to that waiter.
-enum class TimerKind : uint8_t { kKeyChange, kSessionEnd, kLeaseEnd, kWaitEnd, kPlacesEnd };
+enum class TimerKind : uint8_t {
+  kKeyChange,
+  kSessionEnd,
+  kLeaseEnd,
+  kWaitEnd,
+  kPlacesEnd,
+  kReturnWaits,
+};
 
 class Timers;
 

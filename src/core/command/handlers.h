@@ -16,9 +16,10 @@ void cmd_acl_cat(Request&), cmd_acl_deluser(Request&), cmd_acl_dryrun(Request&),
 void cmd_fence(Request&), cmd_lease_cancel(Request&), cmd_lease_confirm(Request&),
     cmd_lease_grant(Request&), cmd_lease_help(Request&), cmd_lease_info(Request&),
     cmd_lease_renew(Request&), cmd_lock(Request&), cmd_locks_break(Request&), cmd_locks_check(Request&),
-    cmd_locks_help(Request&), cmd_locks_history(Request&), cmd_locks_top(Request&),
-    cmd_locks_info(Request&), cmd_locks_list(Request&), cmd_locks_owned(Request&),
-    cmd_locks_raise(Request&), cmd_locks_revoke(Request&), cmd_renew(Request&), cmd_unlock(Request&);
+    cmd_locks_heartbeat(Request&), cmd_locks_help(Request&), cmd_locks_history(Request&),
+    cmd_locks_top(Request&), cmd_locks_yield(Request&), cmd_locks_info(Request&), cmd_locks_list(Request&),
+    cmd_locks_owned(Request&), cmd_locks_raise(Request&), cmd_locks_revoke(Request&), cmd_renew(Request&),
+    cmd_unlock(Request&);
 
 // string
 void cmd_append(Request&), cmd_cl_throttle(Request&), cmd_decr(Request&), cmd_decrby(Request&),

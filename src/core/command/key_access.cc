@@ -47,7 +47,8 @@ constexpr Use kUses[] = {
     {"RW access delete", "OW update", " rename "},
     {"RW access delete", "OW insert", " renamenx "},
     {"RW delete", "RW delete",
-     " hdel srem lrem ltrim zrem zremrangebylex zremrangebyrank zremrangebyscore unlock locks|break delex "
+     " hdel srem lrem ltrim zrem zremrangebylex zremrangebyrank zremrangebyscore unlock locks|break "
+     "locks|yield delex "
      "delifeq "},
     {"RW insert", "RW insert", " hsetnx append sadd linsert lpush lpushx rpush rpushx "},
     {"RW access delete", "RW access delete",

@@ -26,7 +26,8 @@ constexpr Command kLockRows[] = {
     {"lock", cmd_lock, -4, kWrite | kDenyOom | kFast | kBlocking, 1, 1, 1, "lock", "0.1.0",
      "O(1); O(log N) with N holders or waiters",
      "Acquires a lock, or waits for it; returns owner and fencing token, or null.",
-     "key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC [NEXT] [QUIET] [BEHIND]]] [SESSION] "
+     "key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC] | TICKET time "
+     "[PROVISIONAL] [HAS token] [SEEN milliseconds] [OVER owner [OVER owner ...]]] [SESSION] "
      "[DELAY milliseconds] [TOKEN hint] [NOTE text]"},
     {"locks", nullptr, -2, 0, 0, 0, 0, "lock", "0.1.0", "Depends on subcommand.",
      "A container for commands that inspect locks or release them by force.", ""},
@@ -35,6 +36,9 @@ constexpr Command kLockRows[] = {
     {"locks|check", cmd_locks_check, 4, kReadOnly | kFast, 2, 2, 1, "lock", "0.1.0",
      "O(1); O(log N) with N holders", "Returns whether a current holder of the key has the token.",
      "key token"},
+    {"locks|heartbeat", cmd_locks_heartbeat, -2, kFast, 0, 0, 0, "lock", "0.2.0", "O(1)",
+     "Tells the server that the client waits by ticket; returns the server's run id and time.",
+     "[milliseconds]"},
     {"locks|help", cmd_locks_help, 2, 0, 0, 0, 0, "lock", "0.1.0", "O(1)",
      "Returns helpful text about the different subcommands.", ""},
     {"locks|history", cmd_locks_history, -2, kReadOnly, 0, 0, 0, "lock", "0.1.0", "O(N) with N kept events",
@@ -55,9 +59,12 @@ constexpr Command kLockRows[] = {
     {"locks|top", cmd_locks_top, -2, kReadOnly, 0, 0, 0, "lock", "0.1.0",
      "O(N log N) with at most 512 keys; BY waiters: O(N) with N returned keys",
      "Returns the keys that requests wait for most.", "[BY <waiters | wait | holds>] [COUNT count]"},
+    {"locks|yield", cmd_locks_yield, 5, kWrite | kRelease | kFast, 2, 2, 1, "lock", "0.2.0",
+     "O(log N) with N holders or waiters",
+     "Gives back a vote, so that an older request gets it; returns 1 if done, else 0.", "key owner token"},
     {"renew", cmd_renew, -3, kWrite | kFast, 1, 1, 1, "lock", "0.1.0", "O(1); O(log N) with N holders",
      "Resets the TTL of a hold; returns 1 if done, 0 if the key is free, -1 if another owner holds it.",
-     "key owner [ttl]"},
+     "key owner [ttl [TOKEN token]]"},
     {"unlock", cmd_unlock, -3, kWrite | kRelease | kFast, 1, 1, 1, "lock", "0.1.0",
      "O(1); O(log N) with N holders or waiters",
      "Releases a hold; returns 1 if done, 0 if the key is free, -1 if another owner holds it.",

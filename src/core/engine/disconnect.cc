@@ -36,6 +36,7 @@ bool leave_some(Context& ctx, Conn& c) {
     ctx.s.memory.text_bytes -= text->size();
   }
   ctx.s.memory.buffer_bytes -= c.unparsed_bytes;
+  if (c.tickets != nullptr) ctx.s.timers.cancel(c.tickets.get());
   const ConnId id = c.id;
   const uint32_t session = c.session;
   absl::btree_set<HoldName> holds = std::move(c.session_holds);

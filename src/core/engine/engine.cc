@@ -26,6 +26,7 @@
 #include "core/lock/keys.h"
 #include "core/lock/leases.h"
 #include "core/lock/sessions.h"
+#include "core/lock/votes.h"
 #include "core/lock/waiting.h"
 #include "core/persist/restore_state.h"
 #include "core/script/script.h"
@@ -42,6 +43,7 @@
 #include "core/state/pause.h"
 #include "core/state/session_end.h"
 #include "core/state/stats.h"
+#include "core/state/tickets.h"
 #include "core/state/tokens.h"
 #include "core/state/tracking.h"
 #include "core/state/wait_queue.h"
@@ -66,6 +68,9 @@ void fire(Context& ctx, Timer* timer) {
       break;
     case TimerKind::kPlacesEnd:
       end_empty_places(ctx);
+      break;
+    case TimerKind::kReturnWaits:
+      return_waits(ctx, static_cast<TicketClient*>(timer));
       break;
   }
   serve_ready_queues(ctx);
@@ -101,6 +106,21 @@ void expire_due_entries(Context& ctx, size_t budget) {
     ctx.s.next_db_to_expire = static_cast<DbIndex>((db + 1) % kDatabases);
     ++i;
   }
+}
+
+// Of a waiter, its connection and its vote.
+void check_waiter(const EngineState& s, const Entry& e, const Waiter& w) {
+  if (w.linked) {
+    const Conn& c = s.conns.at(w.conn);
+    assert((w.async || w.ticket != nullptr || c.blocked_on == &w || c.leaving) && *w.of_conn == &w);
+  }
+  if (w.ticket == nullptr) return assert(w.linked);
+  assert(w.linked || w.armed() || w.has_vote());
+  assert(!w.ticket->set_aside ||
+         (w.linked && w.rank.group == Rank::Group::kSetAside && *w.ticket->aside == &w));
+  if (!w.has_vote()) return;
+  const auto own = hold_of(e, w.owner);
+  assert(own && own->token == w.ticket->vote && own->capacity == w.capacity);
 }
 
 bool is_blocked(const Conn& c) {
@@ -234,6 +254,9 @@ std::optional<TimeMs> Engine::next_deadline() const {
   };
   for (const auto& db : s_->dbs) consider(db->next_due());
   consider(s_->pause.until);
+  // Ticketed requests wait for votes, which begin again when the recovery wait ends.
+  if (s_->queues.any_ready() && s_->availability.refusal.empty())
+    consider(s_->availability.recovering_until);
   return next;
 }
 
@@ -327,6 +350,7 @@ void Engine::finish_loading(Now now) {
   Effects none;
   Context ctx{*s_, now, none};
   finish_restoring(ctx);
+  s_->tickets.loaded_at = now.mono;
   serve_ready_queues(ctx);
   s_->stats = {};
   s_->history.clear();
@@ -343,6 +367,7 @@ TimeMs Engine::latest_deadline() const { return s_->journal.latest_deadline; }
 void Engine::check_invariants() const {
   for (const auto& db : s_->dbs) db->check_invariants();
   s_->queues.check_invariants();
+  s_->tickets.relay.check_invariants();
   if (!s_->scripts.running()) s_->scripts.check_invariants();
   // Queues stay ready while the server grants nothing. The present time is unknown here, so the check does
   // not see when a recovery wait ends.
@@ -356,11 +381,8 @@ void Engine::check_invariants() const {
   s_->queues.for_each([&](const WaitQueue& q) {
     const Keyspace::Found f = s_->dbs[q.db]->find(q.key());
     assert(f && f->has_queue);
-    assert(!q.empty() || q.delay_until.count > 0 || has_listener(*s_, q.db, f));
-    for (const auto& [rank, w] : q.waiters) {
-      const Conn& c = s_->conns.at(w->conn);
-      assert((w->async || c.blocked_on == w || c.leaving) && *w->of_conn == w);
-    }
+    assert(!q.empty() || q.delay_until.count > 0 || has_listener(*s_, q.db, f) || (q.ready && !grants));
+    for (const auto& [rank, w] : q.waiters) check_waiter(*s_, *f, *w);
     for (const auto* pops : {&q.list_pops, &q.zset_pops}) {
       for (const PopWaiter* w : *pops) {
         const Conn& c = s_->conns.at(w->conn);

@@ -9,9 +9,9 @@
 namespace holdfast {
 
 EngineParts::EngineParts(Config c)
-    : state{pages,   holders,     flushed,      tokens,  conns,     queues,       places,  leases,
-            journal, attachments, session_ends, pubsub,  watches,   tracking,     scripts, task,
-            log,     acl,         acl_log,      history, contended, std::move(c), {}},
+    : state{pages,   holders,     flushed,      tokens,  conns,     queues,   places,       leases,
+            journal, attachments, session_ends, pubsub,  watches,   tracking, scripts,      task,
+            log,     acl,         acl_log,      history, contended, tickets,  std::move(c), {}},
       tokens(state.config.token_floor),
       leases(state.config.limits.max_ended_leases),
       scripts(state.config.limits.script_memory_bytes, state.config.limits.script_run_bytes),

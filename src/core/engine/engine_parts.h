@@ -22,6 +22,7 @@
 #include "core/state/lease_table.h"
 #include "core/state/pubsub.h"
 #include "core/state/session_end.h"
+#include "core/state/tickets.h"
 #include "core/state/tokens.h"
 #include "core/state/tracking.h"
 #include "core/state/wait_queue.h"
@@ -60,6 +61,7 @@ struct EngineParts {
   std::deque<AclLogEntry> acl_log;
   History history;
   ContendedKeys contended;
+  Tickets tickets;
 };
 
 }  // namespace holdfast

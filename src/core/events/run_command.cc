@@ -8,6 +8,7 @@
 #include "core/base/config.h"
 #include "core/command/command_log.h"
 #include "core/command/handlers.h"
+#include "core/command/ticket_words.h"
 #include "core/events/invalidate.h"
 #include "core/events/monitor.h"
 #include "core/events/request_text.h"
@@ -36,7 +37,9 @@ bool refuse_promise(Request& r) {
   }
   if (is_due(availability.recovering_until, r.now())) return false;
   const bool has_keys = r.command.first_key != 0 || (r.command.flags & kMovableKeys) != 0;
-  const bool makes_keys = (r.command.flags & kDenyOom) != 0 && has_keys;
+  // A request by ticket only waits then.
+  const bool only_waits = r.command.handler == cmd_lock && asks_by_ticket(r.argv);
+  const bool makes_keys = (r.command.flags & kDenyOom) != 0 && has_keys && !only_waits;
   if (!makes_keys && (r.command.flags & kRename) == 0) return false;
   count_refusal(r, Refusal::kRecovering);
   r.reply.error("RECOVERING locks held before the restart may still be in use; retry in " +

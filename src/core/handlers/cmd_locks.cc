@@ -120,7 +120,7 @@ void write_waiter(Request& r, const Waiter& w) {
   r.reply.pair("waited", (r.now() - w.since).count);
   r.reply.pair("left", w.armed() ? (w.at() - r.now()).count : -1);
   r.reply.pair("client", static_cast<int64_t>(w.conn.serial));
-  r.reply.pair("async", w.async ? 1 : 0);
+  r.reply.pair("async", w.async || w.ticket != nullptr ? 1 : 0);
   write_origin_fields(r, origin_of(r.s(), w.conn.serial),
                       w.note ? std::string_view(*w.note) : std::string_view());
 }
@@ -298,6 +298,8 @@ void cmd_locks_help(Request& r) {
       "    Release all holds of <key> by force; their lock-delay applies.",
       "CHECK <key> <token>",
       "    Return 1 if a current holder of <key> has <token>, else 0.",
+      "HEARTBEAT [<milliseconds>]",
+      "    Tell the server that this client waits; return its run id and its time.",
       "HISTORY [<key>] [COUNT <count>] [SINCE <unix-time-milliseconds>]",
       "    Return the last events of locks, the newest first.",
       "INFO <key>",
@@ -312,6 +314,8 @@ void cmd_locks_help(Request& r) {
       "    Ask the holders of <key> to release it; return the number of holders.",
       "TOP [BY <waiters|wait|holds>] [COUNT <count>]",
       "    Return the keys that requests wait for most.",
+      "YIELD <key> <owner> <token>",
+      "    Give back the vote of <owner> with <token>; its request waits again.",
   };
   reply_help(r, kLines);
 }

@@ -245,8 +245,8 @@ std::optional<Acquisition> acquire_fresh(Context& ctx, Conn& c, const LockReques
 
 bool admits_new_requests(Context& ctx, DbIndex db, const Entry& e) {
   if (!e.has_queue) return true;
-  const WaitQueue* q = ctx.s.queues.find(db, ctx.keys(db).key(key_of(e)));
-  return q->waiters.empty() && !q->delayed(ctx.due);
+  WaitQueue* q = ctx.s.queues.find(db, ctx.keys(db).key(key_of(e)));
+  return !has_line(ctx, q) && !q->delayed(ctx.due);
 }
 
 bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f) {

@@ -19,8 +19,6 @@ struct LockRequest : LockTerms {
   bool queued = false;             // it has waited
   DurationMs waited;
   std::optional<std::string_view> note;  // nullopt: a hold that exists keeps its note; empty: no note
-  bool quiet = false;                    // +QUEUED may follow later
-  bool behind = false;                   // not granted at once: a free key is +FREE
 
   bool wants_attachment() const { return session || async || delay.count > 0 || note; }
 };

@@ -23,6 +23,7 @@
 
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
+#include "core/lock/votes.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
 #include "core/state/search_steps.h"
@@ -102,7 +103,7 @@ class DeadlockSearch {
         asked_(asked),
         ask_{wait.owner, wait.capacity},
         upgrade_(wait.upgrade),
-        place_(wait.place == 0 ? UINT64_MAX : wait.place),
+        place_(wait.place),
         most_steps_(kLeastSteps + ctx.s.search_steps.saved) {}
 
   bool closes_cycle() {
@@ -138,19 +139,19 @@ class DeadlockSearch {
     size_t waits = 0;
     for (const Waiter* w : ctx_.s.queues.of_owner(owner)) {
       if (++steps_; given_up()) return;
-      if (is_leaving(w)) continue;
+      if (is_out(w)) continue;
       ++waits;
       gather_all(*w->queue, w->rank);
     }
     waits_[owner] = waits;
     for_each_held(owner, [&](const WaitQueue* q, Capacity capacity) {
-      gather_all(*q, 0);
+      gather_all(*q, {});
       holds_.push_back({q, owner, capacity});
     });
   }
 
   // Gathers the owners behind a place of a queue.
-  void gather_all(const WaitQueue& q, uint64_t place) {
+  void gather_all(const WaitQueue& q, const Rank& place) {
     for (auto it = q.waiters.upper_bound(place); it != q.waiters.end(); ++it) {
       if (!gathered_to_.insert(it->second).second) return;  // the rest of the queue has been gathered
       gather(it->second->owner);
@@ -196,7 +197,7 @@ class DeadlockSearch {
     if (p != nullptr) return *p;
     p = std::make_unique<SimulatedQueue>();
     p->queue = q;
-    p->plain = q->first_plain();
+    p->plain = q->begin_of(Rank::Group::kVotes);
     for (auto it = q->waiters.begin(); it != p->plain; ++it, ++steps_) {
       const Waiter* w = it->second;
       if (takes_part(w)) p->upgrades.push_back({w->owner, w->capacity, w});
@@ -231,7 +232,7 @@ class DeadlockSearch {
     settle(p, ask);
     for (const Waiter* w : ctx_.s.queues.of_owner_in(ask.owner, p.queue)) {
       ++steps_;
-      if (!is_leaving(w)) answer_with(p, {w->owner, w->capacity, w}, w->upgrade);
+      if (!is_out(w)) answer_with(p, {w->owner, w->capacity, w}, w->upgrade);
     }
     if (ask.owner == ask_.owner && p.queue == asked_) answer_with(p, ask_, upgrade_);
     if (waits_[ask.owner] == 0) release(ask.owner);
@@ -268,15 +269,16 @@ class DeadlockSearch {
   }
 
   bool is_granted(const Ask& ask) const { return granted_.contains(ask.waiter); }
-  // Whether a wait is part of the simulation. The wait of a disconnecting client is not.
-  bool takes_part(const Waiter* w) const { return waits_.contains(w->owner) && !is_leaving(w); }
-  bool is_leaving(const Waiter* w) const { return ctx_.s.conns.at(w->conn).leaving; }
+  // Whether a wait is part of the simulation. The wait of a disconnected client is not, nor one with a
+  // vote: its owner is a holder.
+  bool takes_part(const Waiter* w) const { return waits_.contains(w->owner) && !is_out(w); }
+  bool is_out(const Waiter* w) const { return has_left(ctx_.s, *w) || w->has_vote(); }
 
   Context& ctx_;
   const WaitQueue* asked_;
   Ask ask_;
   bool upgrade_;
-  uint64_t place_;
+  Rank place_;
   std::vector<std::string_view> gathered_;
   absl::flat_hash_map<std::string_view, size_t> waits_;  // by gathered owner: requests not granted yet
   absl::flat_hash_set<const Waiter*> gathered_to_;

@@ -12,8 +12,8 @@ namespace holdfast {
 struct NewWait {
   std::string_view owner;
   Capacity capacity;
-  bool upgrade;    // the owner holds the key in a weaker mode
-  uint64_t place;  // its rank in the queue; 0: behind all others
+  bool upgrade;  // the owner holds the key in a weaker mode
+  Rank place;    // in the queue
 };
 
 // Whether the owner, if it waited in queue `q`, would in the end wait for itself.

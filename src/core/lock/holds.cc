@@ -13,6 +13,7 @@
 #include "core/lock/keys.h"
 #include "core/lock/record_events.h"
 #include "core/lock/sessions.h"
+#include "core/lock/votes.h"
 #include "core/lock/waiting.h"
 #include "core/state/attachments.h"
 #include "core/state/conn.h"
@@ -93,6 +94,8 @@ void drop_entry(Context& ctx, KeyRef k) {
 void end_exclusive(Context& ctx, KeyRef k, End why, TimeMs at) {
   if (!is_hold(*k)) return;
   record_exclusive_end(ctx, k, why, at);
+  if (k->has_queue) [[unlikely]]
+    end_vote(ctx, k, value_of(*k), why, at);
   if (!k->attached && ctx.s.pubsub.empty()) [[likely]]
     return;  // no listener, no attachment
   finish_hold(ctx, k, take_attachment(ctx, k), value_of(*k), why, at);
@@ -177,6 +180,7 @@ size_t expire_key(Context& ctx, KeyRef k, size_t most_fields) {
 
 void end_holder(Context& ctx, KeyRef k, const Holder* holder, End why, TimeMs at) {
   record_holder_end(ctx, k, *holder, why, at);
+  if (k->has_queue) end_vote(ctx, k, holder->owner, why, at);
   finish_hold(ctx, k, holder->attachment, holder->owner, why, at);
   LockBody* body = lock_body_of(*k);
   if (body->size() > 1) journal_erased_holder(ctx, k.db, key_of(*k), holder->owner);
@@ -204,6 +208,22 @@ void renew_hold(Context& ctx, KeyRef k, const Holder* holder, std::optional<Dura
   }
 }
 
+std::optional<OneHold> hold_of(const Entry& e, std::string_view owner) {
+  if (type_of(e) == EntryType::kLock) {
+    const Holder* h = lock_body_of(e)->find(owner);
+    if (h == nullptr) return std::nullopt;
+    return OneHold{h, h->token, h->capacity, h->deadline, h->renewed};
+  }
+  if (type_of(e) != EntryType::kString || value_of(e) != owner) return std::nullopt;
+  return OneHold{nullptr, token_of(e), kExclusive, deadline_of(e), renewed_at(e)};
+}
+
+void extend_hold(Context& ctx, KeyRef k, const Holder* holder, DurationMs ttl, ConnId client) {
+  const TimeMs present = holder != nullptr ? holder->deadline : deadline_of(*k);
+  const TimeMs wanted = ttl.count == 0 ? kNever : ctx.now.mono + ttl;
+  if (wanted > present) renew_hold(ctx, k, holder, ttl, client);
+}
+
 Token exclusive_token(Context& ctx, KeyRef k) {
   if (k->token == 0) {
     const Key key = ctx.keys(k.db).key(key_of(*k));
@@ -216,6 +236,7 @@ Token exclusive_token(Context& ctx, KeyRef k) {
 void raise_token(Context& ctx, KeyRef k, const Holder* holder, Token token) {
   const Key key = ctx.keys(k.db).key(key_of(*k));
   ctx.s.tokens.raise(key, token, near_token(ctx.s.config, ctx.now));
+  if (k->has_queue) raise_vote(ctx, k, holder == nullptr ? value_of(*k) : holder->owner, token);
   if (holder == nullptr) {
     k->token = token.value & kMaxToken;
     return journal_hold(ctx, k.db, k.f);

@@ -69,6 +69,19 @@ Origin origin_of(const EngineState& s, uint64_t serial);
 Attachment take_attachment(Context& ctx, KeyRef k);
 void attach(Context& ctx, KeyRef k, Attachment a);
 
+// The hold of one owner.
+struct OneHold {
+  const Holder* holder = nullptr;  // null: the exclusive hold of a string
+  Token token;                     // of a string 0 if it has none yet
+  Capacity capacity = kExclusive;
+  TimeMs deadline;
+  TimeMs renewed;
+};
+// Returns nullopt if the owner does not hold the key. The hold must not be due.
+std::optional<OneHold> hold_of(const Entry& e, std::string_view owner);
+// Renews a hold for the TTL, but never ends it sooner than without that.
+void extend_hold(Context& ctx, KeyRef k, const Holder* holder, DurationMs ttl, ConnId client);
+
 // Whether a holder of the key gets a push when it loses its hold.
 bool has_listener(const EngineState& s, DbIndex db, const Keyspace::Found& f);
 

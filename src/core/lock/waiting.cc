@@ -1,5 +1,5 @@
-// Waiting: the queue of each key, and the grants to waiters when the key changes. The order is FIFO; a
-// change wakes exactly the waiters that it admits.
+// Waiting: the queue of each key, and the grants to waiters when the key changes. The order is that of the
+// tickets, which is FIFO among plain requests; a change wakes exactly the waiters that it admits.
 #include "core/lock/waiting.h"
 
 #include "core/base/config.h"
@@ -13,6 +13,7 @@
 #include "core/lock/keys.h"
 #include "core/lock/pop_waiting.h"
 #include "core/lock/record_events.h"
+#include "core/lock/votes.h"
 #include "core/state/availability.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
@@ -21,7 +22,7 @@
 #include "core/state/key_ref.h"
 #include "core/state/output.h"
 #include "core/state/stats.h"
-#include "core/state/tokens.h"
+#include "core/state/tickets.h"
 #include "core/state/wait_queue.h"
 
 #include <algorithm>
@@ -31,33 +32,19 @@ namespace holdfast {
 
 namespace {
 
-// So many waiters of a queue know that their turn is near. Two: the second one has the time of the first
-// one's wait and hold to prepare, by waiting on other servers, too.
-constexpr size_t kToldNext = 2;
+// So many waiters one serving removes from the line without a grant.
+constexpr size_t kMostRemoved = 400;
 
-// The most that --max-owner-size can be.
-constexpr size_t kMostOwnerBytes = 65535;
-
-LockRequest request_of(const Context& ctx, const Waiter& w) {
-  LockRequest r{static_cast<const LockTerms&>(w),
-                w.queue->key(),
-                w.owner,
-                {},
-                true,
-                ctx.now.mono - w.since,
-                {},
-                false};
-  if (w.note) r.note = *w.note;
-  return r;
-}
-
-std::unique_ptr<Waiter> make_waiter(const Context& ctx, const Conn& c, const LockRequest& r, bool upgrade) {
+std::unique_ptr<Waiter> make_waiter(const Context& ctx, const Conn& c, const LockRequest& r, bool upgrade,
+                                    std::unique_ptr<Ticket> ticket) {
   auto w = std::make_unique<Waiter>();
   w->conn = c.id;
   w->owner = r.owner;
   if (r.note) w->note.emplace(*r.note);
   static_cast<LockTerms&>(*w) = static_cast<const LockTerms&>(r);
   w->upgrade = upgrade;
+  w->ticket = std::move(ticket);
+  if (w->ticket != nullptr) w->ticket->attempt = *read_attempt(w->owner);
   w->since = ctx.now.mono;
   w->bytes = bytes_of_name(r.key.bytes) + r.owner.size() + (r.note ? r.note->size() : 0);
   return w;
@@ -81,16 +68,6 @@ std::unique_ptr<Waiter> dequeue(Context& ctx, Waiter* w, bool granted = false) {
   return ctx.s.queues.remove(w);
 }
 
-Reply open_push(Context& ctx, Conn& c, size_t elements, std::string_view what, const Waiter& w) {
-  Reply push = push_to(ctx, c);
-  push.push(elements);
-  push.bulk("lock");
-  push.bulk(what);
-  push.bulk(w.queue->key_bytes);
-  push.bulk(w.owner);
-  return push;
-}
-
 void answer_grant(Context& ctx, const Waiter& w, Token token) {
   Conn& c = ctx.s.conns.at(w.conn);
   if (w.async) {
@@ -107,7 +84,8 @@ void answer_grant(Context& ctx, const Waiter& w, Token token) {
 
 // Returns whether the waiter was granted and left the queue.
 bool try_grant(Context& ctx, Waiter* w) {
-  if (ctx.s.conns.at(w->conn).leaving) return false;
+  if (w->ticket != nullptr) return try_vote(ctx, w);
+  if (has_left(ctx.s, *w)) return false;
   const auto token = try_admit(ctx, w->queue->db, w->conn, request_of(ctx, *w));
   if (!token) return false;
   record_wait_end(ctx, *w, WaitEnd::kGranted);
@@ -135,7 +113,9 @@ void serve_owner(Context& ctx, WaitQueue* q, const std::string& owner) {
   for (Waiter* w : ctx.s.queues.of_owner_in(owner, q)) {
     const auto held = held_by(ctx, q, owner);
     if (!held) return;
-    if (w->capacity >= *held) {
+    if (w->ticket != nullptr) {
+      adopt_hold(ctx, w);
+    } else if (w->capacity >= *held) {
       try_grant(ctx, w);
     } else if (!w->upgrade) {
       ctx.s.queues.promote(w);
@@ -169,57 +149,77 @@ std::string_view first_holder_of(const Entry& e) {
 
 // Records the holder of the key for deadlock.cc and the log, and sets the timer for the key's next change.
 // A string that is longer than each owner holds the key too, but its owner waits nowhere, and copies of it
-// would be expensive.
-void record_key_state(Context& ctx, WaitQueue* q, const Entry& e) {
+// would be expensive. `next`: the queue must be served then for another reason.
+void record_key_state(Context& ctx, WaitQueue* q, const Entry& e, TimeMs next = kNever) {
   const bool owned = type_of(e) == EntryType::kString && value_of(e).size() <= kMostOwnerBytes;
   ctx.s.queues.record_holder(q, owned ? value_of(e) : "", type_of(e) == EntryType::kLock);
   if (ctx.s.config.slow_wait_ms > 0) q->first_holder = first_holder_of(e);
-  ctx.s.timers.set(q, q->delayed(ctx.due) ? std::min(q->delay_until, deadline_of(e)) : deadline_of(e));
+  next = std::min(next, deadline_of(e));
+  ctx.s.timers.set(q, q->delayed(ctx.due) ? std::min(q->delay_until, next) : next);
 }
 
-// Removes at most `most` disconnected waiters from the head. The steps of disconnect.h remove the rest.
-void remove_disconnected(Context& ctx, WaitQueue* q, size_t most) {
-  for (; most > 0 && !q->waiters.empty() && ctx.s.conns.at(q->first()->conn).leaving; --most) {
-    cancel_wait(ctx, q->first(), WaitEnd::kDisconnected);
+// Returns the waiter that is served next; null if there is none. Removes at most `most` disconnected ones
+// before it, and sets aside ticketed ones that are not eligible. The steps of disconnect.h remove the rest.
+Waiter* first_to_serve(Context& ctx, WaitQueue* q, size_t& most) {
+  while (Waiter* w = q->first()) {
+    if (w->ticket == nullptr ? !has_left(ctx.s, *w) : is_eligible(ctx, *w)) return w;
+    if (most == 0) return nullptr;
+    --most;
+    if (w->ticket != nullptr) {
+      set_aside(ctx, w);
+    } else {
+      cancel_wait(ctx, w, WaitEnd::kDisconnected);
+    }
   }
+  return nullptr;
 }
 
-// Tells the first two waiters that their turn is near, with the token that each gets if no other key raises
-// the counter before.
-void tell_next(Context& ctx, const WaitQueue* q) {
-  uint64_t token = ctx.s.tokens.last(q->key());
-  size_t places = kToldNext;
-  for (const auto& [rank, w] : q->waiters) {
-    if (places-- == 0) return;
-    token = std::max(token + 1, w->hint);
-    Conn& c = ctx.s.conns.at(w->conn);
-    if (!w->next || w->told_next || c.leaving) continue;
-    w->told_next = true;
-    open_push(ctx, c, 5, "next", *w).integer(static_cast<int64_t>(token));
+// Grants the waiters that the holders admit. Returns when the queue must be served again, if nothing
+// changes before.
+TimeMs serve_line(Context& ctx, WaitQueue* q) {
+  const Keyspace::Found now = find_any(ctx, q->db, q->key());
+  const bool held = type_of(*now) == EntryType::kString;  // then no waiter can be granted
+  const bool looks = !held || q->votes > 0;
+  size_t most = looks ? kMostRemoved : 0;
+  Waiter* w = first_to_serve(ctx, q, most);
+  while (w != nullptr && !q->delayed(ctx.due) && try_grant(ctx, w)) {
+    serve_new_holders(ctx, q);
+    ++most;
+    w = first_to_serve(ctx, q, most);
   }
+  const TimeMs next = ask_for_votes(ctx, q, w);
+  const bool more = looks && w == nullptr && q->first() != nullptr && q->first()->ticket != nullptr;
+  return more ? ctx.now.mono + DurationMs{1} : next;
+}
+
+// Returns whether nothing needs the queue: then it is destroyed.
+bool retire_if_unused(Context& ctx, WaitQueue* q, Keyspace::Found& f) {
+  if (!q->empty() || q->delayed(ctx.due) || has_listener(ctx.s, q->db, f)) return false;
+  retire_queue(ctx, q, f);
+  return true;
 }
 
 void serve(Context& ctx, WaitQueue* q) {
-  constexpr size_t kMostRemoved = 400;
   if (q->has_pops()) [[unlikely]]
-    serve_pops(ctx, q);  // this may remove the value, and so admit a lock
-  // Expires holds that are due, which may free the key.
-  const Keyspace::Found now = find_any(ctx, q->db, q->key());
-  const bool held = type_of(*now) == EntryType::kString;  // then no waiter can be granted
+    serve_pops(ctx, q);            // this may remove the value, and so admit a lock
+  find_any(ctx, q->db, q->key());  // expires holds that are due, which may free the key
   serve_new_holders(ctx, q);
-  if (!held) remove_disconnected(ctx, q, kMostRemoved);
-  while (!q->waiters.empty() && !q->delayed(ctx.due) && try_grant(ctx, q->first())) {
-    serve_new_holders(ctx, q);
-    remove_disconnected(ctx, q, 1);
-  }
+  const TimeMs next = serve_line(ctx, q);
   Keyspace::Found f = find_any(ctx, q->db, q->key());
   WaitQueues::end_serving(q);
-  if (q->empty() && !q->delayed(ctx.due) && !has_listener(ctx.s, q->db, f)) {
-    retire_queue(ctx, q, f);
-    return;
+  if (!retire_if_unused(ctx, q, f)) record_key_state(ctx, q, *f, next);
+}
+
+// The server grants nothing now. Queues that have become empty meanwhile must not pile up.
+void retire_some(Context& ctx) {
+  constexpr size_t kMostLookedAt = 16;  // more than one call of the engine makes ready, on average
+  WaitQueues& queues = ctx.s.queues;
+  for (size_t n = std::min(queues.ready(), kMostLookedAt); n > 0; --n) {
+    WaitQueue* q = queues.take_ready();
+    Keyspace::Found f = find_any(ctx, q->db, q->key());  // this may expire holds, which marks the queue
+    WaitQueues::end_serving(q);
+    if (!retire_if_unused(ctx, q, f)) queues.mark_ready(q);
   }
-  record_key_state(ctx, q, *f);
-  tell_next(ctx, q);
 }
 
 // Another request of the owner that waits behind a place; null if there is none among the first ones.
@@ -228,7 +228,8 @@ Waiter* wait_behind(const Context& ctx, const Waiter& place) {
   const OwnerWaits& all = ctx.s.queues.of_owner(place.owner);
   auto it = all.lower_bound(ByQueue::Place(place.queue, 0));
   for (size_t n = 0; n < kMostLookedAt && it != all.end() && (*it)->queue == place.queue; ++n, ++it) {
-    if ((*it)->rank > place.rank && !ctx.s.conns.at((*it)->conn).leaving) return *it;
+    const Waiter& w = **it;
+    if (w.ticket == nullptr && w.rank > place.rank && !has_left(ctx.s, w)) return *it;
   }
   return nullptr;
 }
@@ -241,12 +242,27 @@ void keep_place(Context& ctx, const Waiter& left) {
   EmptyPlaces& places = ctx.s.places;
   const EmptyPlaces::Whose whose{left.queue->db, left.queue->key_bytes, left.owner};
   const uint64_t kept = places.find(whose, ctx.now.mono);
-  if (kept != 0 && kept < left.rank) return;
-  if (Waiter* w = wait_behind(ctx, left)) return ctx.s.queues.move_to(w, left.rank);
+  if (kept != 0 && kept < left.rank.time) return;
+  if (Waiter* w = wait_behind(ctx, left)) return ctx.s.queues.move_to(w, left.rank.time);
   const size_t most = ctx.s.config.limits.waiters;
-  places.keep(whose, left.rank, ctx.now.mono + EmptyPlaces::kKept,
+  places.keep(whose, left.rank.time, ctx.now.mono + EmptyPlaces::kKept,
               most - std::min<size_t>(most, ctx.s.queues.places()));
   ctx.s.timers.set(&places, places.next_end());
+}
+
+// The ticket of a plain request that arrives now: its time, and behind all tickets that the key has seen.
+// So a client whose clock is ahead does not always come behind. While places are kept, it is larger than
+// theirs, also if the wall clock was set back.
+uint64_t ticket_of_arrival(const Context& ctx, const Key& key) {
+  const auto clock_us = static_cast<uint64_t>(std::max<int64_t>(ctx.now.wall_us, 0));
+  const uint64_t time = std::max(clock_us, ctx.s.tickets.floors.of(key) + 1);
+  return ctx.s.places.size() == 0 ? time : std::max(time, ctx.s.queues.last_time() + 1);
+}
+
+// The place of a new request.
+Rank rank_of(uint64_t place, const Ticket* ticket) {
+  if (ticket != nullptr) return {Rank::Group::kInLine, ticket->time, ticket->attempt.slot, 0};
+  return place == 0 ? Rank::last() : Rank{Rank::Group::kInLine, place, {}, 0};
 }
 
 Acquisition too_many(Context& ctx, Admission outcome) {
@@ -256,6 +272,29 @@ Acquisition too_many(Context& ctx, Admission outcome) {
 
 }  // namespace
 
+LockRequest request_of(const Context& ctx, const Waiter& w) {
+  LockRequest r{
+      static_cast<const LockTerms&>(w), w.queue->key(), w.owner, {}, true, ctx.now.mono - w.since, {}};
+  if (w.note) r.note = *w.note;
+  return r;
+}
+
+Reply open_push(Context& ctx, Conn& c, size_t elements, std::string_view what, const Waiter& w) {
+  Reply push = push_to(ctx, c);
+  push.push(elements);
+  push.bulk("lock");
+  push.bulk(what);
+  push.bulk(w.queue->key_bytes);
+  push.bulk(w.owner);
+  return push;
+}
+
+bool has_line(Context& ctx, WaitQueue* q) {
+  if (q->by_slot.empty()) return !q->waiters.empty();
+  size_t most = kMostRemoved;
+  return first_to_serve(ctx, q, most) != nullptr || q->first() != nullptr;
+}
+
 bool is_muted(Conn& c) {
   const bool muted = c.reply_mode == ReplyMode::kOff || c.reply_mode == ReplyMode::kSkip;
   if (c.reply_mode == ReplyMode::kSkip) c.reply_mode = ReplyMode::kOn;
@@ -264,6 +303,7 @@ bool is_muted(Conn& c) {
 
 void join_connection(Context& ctx, Conn& c, WaitingRequest* w, DurationMs timeout, bool blocks) {
   w->of_conn = c.waiters.insert(c.waiters.end(), w);
+  w->linked = true;
   c.wait_bytes += w->bytes;
   if (blocks) c.blocked_on = w;
   if (timeout.count > 0) ctx.s.timers.set(w, ctx.now.mono + timeout);
@@ -271,6 +311,9 @@ void join_connection(Context& ctx, Conn& c, WaitingRequest* w, DurationMs timeou
 
 void leave_connection(Context& ctx, WaitingRequest* w) {
   ctx.s.timers.cancel(w);
+  if (!w->linked) return;
+  if (!w->pops && static_cast<Waiter*>(w)->ticket != nullptr) leave_client(ctx, static_cast<Waiter*>(w));
+  w->linked = false;
   Conn& c = ctx.s.conns.at(w->conn);
   c.waiters.erase(w->of_conn);
   c.wait_bytes -= w->bytes;
@@ -284,7 +327,8 @@ WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key) {
   return ctx.s.queues.find_or_make(k.db, key);
 }
 
-Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Found& f, bool upgrade) {
+Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Found& f, bool upgrade,
+                     std::unique_ptr<Ticket> ticket) {
   const Limits& limits = ctx.s.config.limits;
   if (ctx.s.queues.places() >= limits.waiters) return too_many(ctx, Admission::kTooMany);
   WaitQueue* q = queue_of(ctx, {c.db, f}, r.key);
@@ -293,30 +337,36 @@ Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Foun
   ctx.s.queues.mark_ready(q);
   if (q->places() >= limits.waiters_per_key) return too_many(ctx, Admission::kTooManyOnKey);
   record_key_state(ctx, q, *f);
-  const uint64_t place = upgrade ? 0 : ctx.s.places.find({c.db, r.key.bytes, r.owner}, ctx.now.mono);
-  if (would_deadlock(ctx, q, {r.owner, r.capacity, upgrade, place})) {
+  const bool plain = ticket == nullptr;
+  const uint64_t place =
+      upgrade || !plain ? 0 : ctx.s.places.find({c.db, r.key.bytes, r.owner}, ctx.now.mono);
+  const bool holds = !plain && hold_of(*f, r.owner);  // then it has its vote at once
+  if (!holds && would_deadlock(ctx, q, {r.owner, r.capacity, upgrade, rank_of(place, ticket.get())})) {
     ++ctx.s.stats.locks.refusals[Refusal::kDeadlock];
     record_deadlock(ctx, c, r);
     return {Admission::kDeadlock, {}};
   }
-  Waiter* w = ctx.s.queues.enqueue(q, make_waiter(ctx, c, r, upgrade), place);
+  Waiter* w = ctx.s.queues.enqueue(q, make_waiter(ctx, c, r, upgrade, std::move(ticket)),
+                                   ticket_of_arrival(ctx, r.key), place);
   if (place != 0) ctx.s.places.forget({c.db, r.key.bytes, r.owner});
-  join_connection(ctx, c, w, *r.wait, !r.async);
-  lock_event(ctx, r.key.bytes, "queued", r.owner);
+  join_connection(ctx, c, w, r.wait.value_or(DurationMs{0}), plain && !r.async);
+  if (plain) lock_event(ctx, r.key.bytes, "queued", r.owner);
   return {Admission::kWaiting, {}};
 }
 
 void serve_queues(Context& ctx) {
   if (!ctx.s.availability.grants(ctx.now.mono)) [[unlikely]]
-    return;  // the waiters keep waiting
+    return retire_some(ctx);  // the waiters keep waiting
   while (WaitQueue* q = ctx.s.queues.take_ready()) serve(ctx, q);
 }
 
 void cancel_wait(Context& ctx, WaitingRequest* waiting, WaitEnd why) {
   if (waiting->pops) return end_pop_wait(ctx, static_cast<PopWaiter*>(waiting));
   auto* w = static_cast<Waiter*>(waiting);
-  record_wait_end(ctx, *w, why);
-  const std::unique_ptr<Waiter> left = dequeue(ctx, w);
+  if (w->ticket != nullptr && w->linked && (why == WaitEnd::kDisconnected || why == WaitEnd::kReset))
+    return detach_wait(ctx, w);
+  if (w->ticket == nullptr || w->ticket->was_queued) record_wait_end(ctx, *w, why);
+  const std::unique_ptr<Waiter> left = dequeue(ctx, w, why == WaitEnd::kGranted);
   if (why == WaitEnd::kDisconnected) keep_place(ctx, *left);
 }
 
@@ -325,8 +375,9 @@ void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most) {
 }
 
 void end_wait_by_timeout(Context& ctx, WaitingRequest* w, WaitEnd why) {
+  auto* const lock = w->pops ? nullptr : static_cast<Waiter*>(w);
+  if (lock != nullptr && lock->ticket != nullptr) return end_detached(ctx, lock);
   Conn& c = ctx.s.conns.at(w->conn);
-  const auto* lock = w->pops ? nullptr : static_cast<Waiter*>(w);
   if (lock != nullptr && lock->async) {
     open_push(ctx, c, 4, "timeout", *lock);
   } else if (!is_muted(c)) {
@@ -344,7 +395,13 @@ void end_empty_places(Context& ctx) {
 void end_waits_of_owner(Context& ctx, DbIndex db, const Key& key, std::string_view owner) {
   const WaitQueue* q = ctx.s.queues.find(db, key);
   if (q == nullptr) return;
-  for (Waiter* w : ctx.s.queues.of_owner_in(owner, q)) end_wait_by_timeout(ctx, w, WaitEnd::kUnblocked);
+  for (Waiter* w : ctx.s.queues.of_owner_in(owner, q)) {
+    if (w->ticket != nullptr) {
+      cancel_wait(ctx, w, WaitEnd::kUnblocked);
+    } else {
+      end_wait_by_timeout(ctx, w, WaitEnd::kUnblocked);
+    }
+  }
 }
 
 }  // namespace holdfast

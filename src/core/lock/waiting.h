@@ -2,6 +2,9 @@
 // locks; pop_waiting.h has the others.
 #pragma once
 
+#include <memory>
+
+#include "core/codec/reply.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/acquire.h"
 #include "core/state/context.h"
@@ -13,15 +16,24 @@ namespace holdfast {
 
 struct Conn;
 
-// Queues a request that was not admitted. `upgrade`: its owner holds the key in a weaker mode.
-Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& request, Keyspace::Found& f, bool upgrade);
+// Queues a request that was not admitted. `upgrade`: its owner holds the key in a weaker mode. `ticket`:
+// null for a plain request. A ticketed one never blocks the connection.
+Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& request, Keyspace::Found& f, bool upgrade,
+                     std::unique_ptr<Ticket> ticket = nullptr);
+// Whether a request is in line that a new request must not pass.
+bool has_line(Context& ctx, WaitQueue* q);
+// The request of a waiter, as it is admitted.
+LockRequest request_of(const Context& ctx, const Waiter& w);
+// Begins a push about a waiter with its first four elements: "lock", `what`, key and owner.
+Reply open_push(Context& ctx, Conn& c, size_t elements, std::string_view what, const Waiter& w);
 // Grants the waiting requests that the changes of this engine call admit. Called once per engine call,
 // after the request, script or transaction.
 void serve_queues(Context& ctx);
 inline void serve_ready_queues(Context& ctx) {
   if (ctx.s.queues.any_ready()) serve_queues(ctx);
 }
-// Ends a wait of any kind without a grant; the request is destroyed. Nothing is written to its connection.
+// Ends a wait of any kind; the request is destroyed. Nothing is written to its connection. If a ticketed
+// request loses its connection, it only leaves that: see detach_wait().
 void cancel_wait(Context& ctx, WaitingRequest* w, WaitEnd why);
 // Ends the waits of a connection, at most `most`, the oldest first.
 void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most = SIZE_MAX);

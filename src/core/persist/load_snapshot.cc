@@ -72,6 +72,7 @@ bool Restore::finish() {
 }
 
 void Restore::aux(std::string_view name, std::string_view value) {
+  if (!error_.empty()) return;
   if (name == kAuxHold) {
     ByteReader in(value);
     hold_ = read_hold(in);
@@ -98,7 +99,9 @@ void Restore::aux(std::string_view name, std::string_view value) {
   }
 }
 
+// The reader may have more keys in the same piece after an error.
 bool Restore::usable(uint64_t db) {
+  if (!error_.empty()) return false;
   if (db < kDatabases) return true;
   fail("key in database " + std::to_string(db) + ": there are " + std::to_string(kDatabases) + " (0 to " +
        std::to_string(kDatabases - 1) + ")");
@@ -249,6 +252,7 @@ bool Restore::keep_as_token_record() {
 }
 
 void Restore::library(std::string_view code) {
+  if (!error_.empty()) return;
   if (const std::string why = restore_library(s_, code); !why.empty()) {
     fail("a library of functions cannot be loaded: " + why);
   }

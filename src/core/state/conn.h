@@ -19,6 +19,7 @@
 #include "core/base/deferred_free.h"
 #include "core/base/types.h"
 #include "core/state/closed_conns.h"
+#include "core/state/ticket.h"
 
 namespace holdfast {
 
@@ -158,10 +159,11 @@ struct Conn {
   bool leaving = false;  // disconnected; its cleanup continues: see disconnect.h
   bool checked = true;   // its user's rights are limited, or it must still authenticate: see acl.h
   bool authenticated = false;
-  bool wrote = false;                    // ran a command that writes, so it may be the client of a hold
-  bool running = false;                  // one of its requests runs now: pushes go behind the reply
-  WaitingRequest* blocked_on = nullptr;  // the request that blocks the connection, if any
-  std::list<WaitingRequest*> waiters;    // all its waiting requests, ASYNC ones too, in FIFO order
+  bool wrote = false;                     // ran a command that writes, so it may be the client of a hold
+  bool running = false;                   // one of its requests runs now: pushes go behind the reply
+  WaitingRequest* blocked_on = nullptr;   // the request that blocks the connection, if any
+  std::list<WaitingRequest*> waiters;     // all its waiting requests, ASYNC ones too, in FIFO order
+  std::unique_ptr<TicketClient> tickets;  // null: it has sent no ticketed request and no LOCKS HEARTBEAT
   absl::btree_set<HoldName> session_holds;
   uint32_t session = 0;  // number of sessions that RESET has begun
   std::unique_ptr<Transaction> transaction;
@@ -182,7 +184,6 @@ struct Conn {
   bool no_evict = false;
   bool no_touch = false;
   ReplyMode reply_mode = ReplyMode::kOn;
-  uint32_t quiet_replies = 0;  // +QUEUED replies that precede the next output: see LOCK ... QUIET
   Buffer out;
   Buffer later;  // pushes that came while a request ran; sent behind its reply
 

@@ -42,6 +42,7 @@ class PubSub;
 struct ResumableRequest;
 class ScriptHost;
 class SessionEnds;
+struct Tickets;
 class Tokens;
 class Tracking;
 class WaitQueues;
@@ -69,6 +70,7 @@ struct EngineState {
   std::deque<AclLogEntry>& acl_log;
   History& history;
   ContendedKeys& contended;
+  Tickets& tickets;
 
   Config config;
   std::array<std::unique_ptr<Keyspace>, kDatabases> dbs;

@@ -15,6 +15,7 @@
 #include "core/state/journal.h"
 #include "core/state/lease_table.h"
 #include "core/state/pubsub.h"
+#include "core/state/tickets.h"
 #include "core/state/tracking.h"
 #include "core/state/wait_queue.h"
 #include "core/state/watches.h"
@@ -25,6 +26,7 @@ uint64_t used_memory_bytes(const EngineState& s) {
   // Estimated overhead of an object in indexes and in the allocator.
   constexpr uint64_t kIndexBytes = 256;
   uint64_t bytes = s.memory.startup_bytes + s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
+                   s.queues.ticketed() * (sizeof(Ticket) + kIndexBytes) +
                    s.queues.pop_places() * (sizeof(PopWaiter) + kIndexBytes) +
                    s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
                    s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
@@ -36,7 +38,7 @@ uint64_t used_memory_bytes(const EngineState& s) {
            s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.memory.snapshot_bytes +
            s.memory.partial_bytes + s.pages.unneeded() * PagePool::kPageBytes + s.deferred_free.bytes() +
            s.removed.bytes() + s.history.bytes() + s.contended.bytes() + s.places.bytes() +
-           s.journal.out.size();
+           s.tickets.relay.bytes() + s.journal.out.size();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
   for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;

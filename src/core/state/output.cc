@@ -15,10 +15,6 @@ bool needs_auth(const EngineState& s, const Conn& c) {
   return !c.authenticated && !s.acl.allows_unauthenticated();
 }
 
-void write_quiet_replies(Conn& c) {
-  for (; c.quiet_replies > 0; --c.quiet_replies) Reply(c.out, c.protocol).simple("QUEUED");
-}
-
 void renew_output_limit(const EngineState& s, Conn& c) {
   // Enough for the replies to a login, and for some hundred errors. No limit is lower, so that a client can
   // always log in and set another limit.

@@ -8,13 +8,8 @@
 
 namespace holdfast {
 
-// Writes the +QUEUED replies that QUIET requests have kept back.
-void write_quiet_replies(Conn& c);
-
 // Marks the connection as one with output to send. The caller then writes the output.
 inline void mark_dirty(Context& ctx, Conn& c) {
-  if (c.quiet_replies > 0) [[unlikely]]
-    write_quiet_replies(c);
   if (c.dirty) return;
   c.dirty = true;
   ctx.fx.dirty.push_back(c.id);

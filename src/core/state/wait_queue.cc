@@ -43,11 +43,6 @@ void WaitQueues::destroy(WaitQueue* q) {
   queues.erase(queues.find(std::pair(q->db, q->key())));
 }
 
-void WaitQueues::put_in(Waiter* w) {
-  if (w->rank == 0) w->rank = ++last_rank_ + (w->upgrade ? 0 : WaitQueue::kPlainRanks);
-  w->queue->waiters.emplace(w->rank, w);
-}
-
 void WaitQueues::link_arrival(Waiter* w) {
   w->before = last_arrived_;
   (last_arrived_ == nullptr ? first_arrived_ : last_arrived_->behind) = w;
@@ -59,14 +54,25 @@ void WaitQueues::unlink_arrival(Waiter* w) {
   (w->behind == nullptr ? last_arrived_ : w->behind->before) = w->before;
 }
 
-Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned, uint64_t place) {
+Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned, uint64_t time, uint64_t place) {
   Waiter* w = owned.release();
   w->queue = q;
-  w->rank = place;
-  by_length_.erase(length_of(q));
-  put_in(w);
-  by_length_.insert(length_of(q));
   w->arrival = ++last_arrival_;
+  w->rank = {w->upgrade ? Rank::Group::kUpgrades : Rank::Group::kInLine, place, {}, w->arrival};
+  if (w->ticket != nullptr) {
+    w->rank.time = w->ticket->time;
+    w->rank.slot = w->ticket->attempt.slot;
+    q->by_slot.emplace(w->rank.slot, w);
+    ++ticketed_;
+  } else if (w->upgrade) {
+    w->rank.time = ++last_upgrade_;
+  } else if (place == 0) {
+    w->rank.time = q->last_time = std::max(q->last_time + 1, time);
+    last_time_ = std::max(last_time_, q->last_time);
+  }
+  by_length_.erase(length_of(q));
+  q->waiters.emplace(w->rank, w);
+  by_length_.insert(length_of(q));
   link_arrival(w);
   by_owner_.part(w->owner)[w->owner].insert(w);
   ++waiting_;
@@ -79,6 +85,11 @@ std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
   unlink_arrival(w);
   by_length_.erase(length_of(w->queue));
   w->queue->waiters.erase(w->rank);
+  if (w->ticket != nullptr) {
+    w->queue->by_slot.erase(w->rank.slot);
+    w->queue->votes -= w->has_vote() ? 1 : 0;
+    --ticketed_;
+  }
   if (!w->queue->waiters.empty()) by_length_.insert(length_of(w->queue));
   StringMap<OwnerWaits>& owners = by_owner_.part(w->owner);
   const auto it = owners.find(w->owner);
@@ -89,15 +100,29 @@ std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
   return std::unique_ptr<Waiter>(w);
 }
 
-void WaitQueues::promote(Waiter* w) {
-  w->upgrade = true;
-  move_to(w, 0);
+void WaitQueues::set_rank(Waiter* w, const Rank& rank) {
+  w->queue->waiters.erase(w->rank);
+  w->queue->votes -= w->has_vote() ? 1 : 0;
+  w->rank = rank;
+  w->queue->votes += w->has_vote() ? 1 : 0;
+  w->queue->waiters.emplace(w->rank, w);
 }
 
-void WaitQueues::move_to(Waiter* w, uint64_t place) {
-  w->queue->waiters.erase(w->rank);
-  w->rank = place;
-  put_in(w);
+void WaitQueues::promote(Waiter* w) {
+  w->upgrade = true;
+  set_rank(w, {Rank::Group::kUpgrades, ++last_upgrade_, {}, w->arrival});
+}
+
+void WaitQueues::move_to(Waiter* w, uint64_t time) {
+  set_rank(w, {Rank::Group::kInLine, time, {}, w->arrival});
+}
+
+void WaitQueues::set_group(Waiter* w, Rank::Group group) {
+  set_rank(w, {group, w->rank.time, w->rank.slot, w->arrival});
+}
+
+void WaitQueues::set_time(Waiter* w, uint64_t time) {
+  set_rank(w, {w->rank.group, time, w->rank.slot, w->arrival});
 }
 
 void WaitQueues::enqueue(WaitQueue* q, PopWaiter* w) {
@@ -183,15 +208,27 @@ const absl::flat_hash_set<WaitQueue*>& WaitQueues::held_by(std::string_view owne
 
 void WaitQueues::check_invariants() const {
   size_t waiting = 0;
+  size_t ticketed = 0;
   size_t pop_places = 0;
   uint64_t note_bytes = 0;
   for_each([&](WaitQueue& q) {
+    size_t votes = 0;
     for (const auto& [rank, w] : q.waiters) {
-      assert(w->queue == &q && w->rank == rank && w->upgrade == (rank < WaitQueue::kPlainRanks));
-      assert(of_owner(w->owner).contains(w));
       ++waiting;
       note_bytes += w->note ? w->note->size() : 0;
+      assert(w->queue == &q && w->rank == rank && rank.arrival == w->arrival);
+      assert(w->upgrade == (rank.group == Rank::Group::kUpgrades));
+      assert(of_owner(w->owner).contains(w));
+      votes += w->has_vote() ? 1 : 0;
+      if (w->ticket == nullptr) {
+        assert(rank.group <= Rank::Group::kInLine && !w->has_vote() && rank.slot.empty());
+        continue;
+      }
+      ++ticketed;
+      assert(q.of_slot(rank.slot) == w && rank.slot.data() == w->owner.data());
+      assert(w->ticket->time == rank.time && w->has_vote() == (w->ticket->vote.value != 0));
     }
+    assert(votes == q.votes && q.by_slot.size() <= q.waiters.size());
     for (const EntryType type : {EntryType::kList, EntryType::kZset}) {
       for (auto it = q.pops(type).begin(); it != q.pops(type).end(); ++it, ++pop_places) {
         const auto is_here = [&](const PopWaiter::Place& p) { return p.queue == &q && p.at == it; };
@@ -201,7 +238,8 @@ void WaitQueues::check_invariants() const {
     assert(q.shared == shared_.contains(&q));
     assert(q.holder.empty() || held_by(q.holder).contains(&q));
   });
-  assert(waiting == waiting_ && note_bytes == note_bytes_ && pop_places == pop_places_);
+  assert(ticketed == ticketed_ && waiting == waiting_ && note_bytes == note_bytes_ &&
+         pop_places == pop_places_);
   size_t arrived = 0;
   for (const Waiter* w = first_arrived_; w != nullptr; w = w->behind, ++arrived) {
     assert(w->behind == nullptr ? w == last_arrived_ : w->behind->arrival > w->arrival);

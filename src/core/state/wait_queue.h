@@ -1,6 +1,6 @@
-// The requests that wait for each key, in FIFO order, and the indexes over all queues. Owns queues and
-// requests. Knows no keyspace: waiting.cc decides which waiters are granted, pop_waiting.cc which get an
-// element.
+// The requests that wait for each key, in the order of their tickets, and the indexes over all queues. The
+// ticket of a plain request is its arrival, so that these are in FIFO order. Owns queues and requests.
+// Knows no keyspace: waiting.cc decides which waiters are granted, pop_waiting.cc which get an element.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,12 +22,16 @@
 #include "core/base/timers.h"
 #include "core/base/types.h"
 #include "core/keyspace/entry.h"
+#include "core/state/ticket.h"
 
 namespace holdfast {
 
 struct Command;
 struct Request;
 struct WaitQueue;
+
+// The most that --max-owner-size can be.
+inline constexpr size_t kMostOwnerBytes = 65535;
 
 // The terms on which a request asks for a lock.
 struct LockTerms {
@@ -37,7 +42,6 @@ struct LockTerms {
   bool session = false;
   bool async = false;
   bool returns = true;  // if its connection ends, its owner may come again, and gets its place back
-  bool next = false;    // a push says when the request becomes one of the first two of its queue
 };
 
 // A request that waits, of any kind. Its timer fires at its timeout.
@@ -45,6 +49,7 @@ struct WaitingRequest : Timer {
   const bool pops;                               // a PopWaiter, else a Waiter
   std::list<WaitingRequest*>::iterator of_conn;  // in its connection's waiting requests
   ConnId conn;
+  bool linked = false;  // is there. A ticketed request can wait without a connection
   TimeMs since;
   uint64_t bytes = 0;  // estimated bytes of its names
 
@@ -53,18 +58,44 @@ struct WaitingRequest : Timer {
   ~WaitingRequest() = default;
 };
 
+// A place in a queue. The groups follow each other. Within a group the smallest ticket (time, slot) is
+// first.
+struct Rank {
+  enum class Group : uint8_t {
+    kUpgrades,  // holders that ask for a stronger mode
+    kVotes,     // ticketed requests that have a vote, and wait behind it
+    kInLine,
+    kSetAside,  // ticketed requests that cannot have a vote, as their client was not heard
+  };
+  Group group = Group::kUpgrades;
+  uint64_t time = 0;      // of a plain request: microseconds since 1970 at its arrival, or more
+  std::string_view slot;  // of the waiter's owner; empty: a plain request
+  uint64_t arrival = 0;
+  auto operator<=>(const Rank&) const = default;
+
+  // Behind all others that are in line.
+  static Rank last() { return {Group::kInLine, UINT64_MAX, {}, UINT64_MAX}; }
+  static Rank begin(Group g) { return {g, 0, {}, 0}; }
+  // Whether the ticket is smaller, whatever the groups are.
+  bool is_older(const Rank& o) const {
+    return std::tie(time, slot, arrival) < std::tie(o.time, o.slot, o.arrival);
+  }
+};
+
 // A request that waits for a lock.
 struct Waiter : WaitingRequest, LockTerms {
   Waiter() : WaitingRequest(false) {}
   WaitQueue* queue = nullptr;
-  uint64_t rank = 0;         // its place: in queue->waiters
+  Rank rank;                 // its place: in queue->waiters
   uint64_t arrival = 0;      // grows with each new waiter, over all queues
   Waiter* before = nullptr;  // the waiter that arrived before it, over all queues
   Waiter* behind = nullptr;
   std::string owner;
   std::optional<std::string> note;  // see LockRequest
-  bool upgrade = false;    // its owner is a holder already; goes ahead of waiters that are not upgrades
-  bool told_next = false;  // that push was sent
+  bool upgrade = false;  // its owner is a holder already; goes ahead of waiters that are not upgrades
+  std::unique_ptr<Ticket> ticket;  // null: a plain request
+
+  bool has_vote() const { return rank.group == Rank::Group::kVotes; }
 };
 
 // What a request pops, and what it does with the elements.
@@ -96,17 +127,20 @@ struct PopWaiter : WaitingRequest, PopTerms {
 // or the end of the lock-delay. Requests that pop are apart from those for locks: a key is either a lock or
 // a list, so the one kind never waits for the other.
 struct WaitQueue : Timer {
-  // The waiters of a queue. Ranks grow over all queues, with each place that is given. Those of upgrades
-  // are below kPlainRanks.
-  using Waiters = absl::btree_map<uint64_t, Waiter*>;
-  static constexpr uint64_t kPlainRanks = 1ULL << 63U;
+  using Waiters = absl::btree_map<Rank, Waiter*>;
 
   WaitQueue() : Timer(TimerKind::kKeyChange) {}
   DbIndex db = 0;
   std::string key_bytes;
   uint64_t key_hash = 0;
-  uint64_t serial = 0;              // grows with each new queue
-  Waiters waiters;                  // by rank
+  uint64_t serial = 0;                                 // grows with each new queue
+  Waiters waiters;                                     // by rank
+  uint64_t last_time = 0;                              // the ticket of the last plain request
+  size_t votes = 0;                                    // waiters that have a vote
+  absl::btree_map<std::string_view, Waiter*> by_slot;  // the ticketed ones
+  // The request on whose behalf the server asked for votes, by its arrival, and when it does so again.
+  uint64_t asker = 0;
+  TimeMs next_inquiry{0};
   std::list<PopWaiter*> list_pops;  // in FIFO order
   std::list<PopWaiter*> zset_pops;
   TimeMs delay_until{0};                 // lock-delay: no new holder before this time
@@ -119,8 +153,17 @@ struct WaitQueue : Timer {
   Key key() const { return {key_bytes, key_hash}; }
   std::list<PopWaiter*>& pops(EntryType type) { return type == EntryType::kList ? list_pops : zset_pops; }
   bool has_pops() const { return !list_pops.empty() || !zset_pops.empty(); }
-  Waiter* first() const { return waiters.begin()->second; }
-  Waiters::const_iterator first_plain() const { return waiters.lower_bound(kPlainRanks); }
+  // The waiter that is served next: an upgrade, or the first one in line; null if there is none.
+  Waiter* first() const {
+    auto it = waiters.begin();
+    if (it != waiters.end() && it->first.group == Rank::Group::kVotes) it = begin_of(Rank::Group::kInLine);
+    return it == waiters.end() || it->first.group > Rank::Group::kInLine ? nullptr : it->second;
+  }
+  Waiters::const_iterator begin_of(Rank::Group g) const { return waiters.lower_bound(Rank::begin(g)); }
+  Waiter* of_slot(std::string_view slot) const {
+    const auto it = by_slot.find(slot);
+    return it == by_slot.end() ? nullptr : it->second;
+  }
   bool empty() const { return places() == 0; }
   size_t places() const { return waiters.size() + list_pops.size() + zset_pops.size(); }
   bool delayed(TimeMs now) const { return !is_due(delay_until, now); }
@@ -161,15 +204,19 @@ class WaitQueues {
   // The queue must be empty and disarmed.
   void destroy(WaitQueue* q);
 
-  // Appends a waiter, or puts it at a place that it had before (0: none). An upgrade goes behind the other
+  // Adds a waiter at the place of its ticket. A plain one goes behind the other plain ones, and at least to
+  // the place of `time`; or to a place that it had before (0: none). An upgrade goes behind the other
   // upgrades at the head.
-  Waiter* enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned, uint64_t place = 0);
+  Waiter* enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned, uint64_t time, uint64_t place = 0);
   // Removes a waiter and returns it. Its timer must be disarmed.
   std::unique_ptr<Waiter> remove(Waiter* w);
   // Makes a waiter an upgrade, because its owner has become a holder.
   void promote(Waiter* w);
-  // Moves a waiter to the place of another one that has left the queue.
-  void move_to(Waiter* w, uint64_t place);
+  // Moves a plain waiter to the place of another one that has left the queue.
+  void move_to(Waiter* w, uint64_t time);
+  // Moves a ticketed waiter to another group, or to the place of a new ticket.
+  void set_group(Waiter* w, Rank::Group group);
+  void set_time(Waiter* w, uint64_t time);
 
   // Appends a request that pops to one more queue. The queues own it as soon as it is in one of them.
   void enqueue(WaitQueue* q, PopWaiter* w);
@@ -183,7 +230,9 @@ class WaitQueues {
   // The waiters of an owner in one queue. Returns a copy, which stays valid as a list while they are
   // granted.
   std::vector<Waiter*> of_owner_in(std::string_view owner, const WaitQueue* q) const;
-  size_t waiting() const { return waiting_; }  // for locks
+  size_t waiting() const { return waiting_; }        // for locks
+  size_t ticketed() const { return ticketed_; }      // those of them with a ticket
+  uint64_t last_time() const { return last_time_; }  // the largest ticket of a plain waiter so far
   // A request that pops has a place in the queue of each of its keys.
   size_t pop_places() const { return pop_places_; }
   size_t places() const { return waiting_ + pop_places_; }  // of all requests
@@ -202,6 +251,7 @@ class WaitQueues {
   WaitQueue* take_ready();
   static void end_serving(WaitQueue* q) { q->ready = false; }
   bool any_ready() const { return !ready_.empty(); }
+  size_t ready() const { return ready_.size(); }
 
   // Records the holder of a key that has waiters, after each serving. The owner is empty if the key has no
   // single exclusive holder.
@@ -235,7 +285,7 @@ class WaitQueues {
     static std::string_view bytes(const std::unique_ptr<WaitQueue>& q) { return q->key_bytes; }
   };
 
-  void put_in(Waiter* w);
+  static void set_rank(Waiter* w, const Rank& rank);
   static QueueLength length_of(WaitQueue* q) { return {q->waiters.size(), UINT64_MAX - q->serial, q}; }
   void link_arrival(Waiter* w);
   void unlink_arrival(Waiter* w);
@@ -244,11 +294,13 @@ class WaitQueues {
   InParts<StringMap<OwnerWaits>> by_owner_;
   InParts<StringMap<absl::flat_hash_set<WaitQueue*>>> held_by_;
   size_t waiting_ = 0;
+  size_t ticketed_ = 0;
   size_t pop_places_ = 0;
   uint64_t key_bytes_ = 0;
   uint64_t note_bytes_ = 0;
   uint64_t last_arrival_ = 0;
-  uint64_t last_rank_ = 0;           // without kPlainRanks
+  uint64_t last_upgrade_ = 0;
+  uint64_t last_time_ = 0;
   uint64_t last_queue_ = 0;          // serial
   Waiter* first_arrived_ = nullptr;  // the waiters over all queues, in the order of their arrival
   Waiter* last_arrived_ = nullptr;

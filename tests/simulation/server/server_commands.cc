@@ -27,7 +27,33 @@ std::string ServerGenerator::ttl() {
   return std::to_string(dice_.pick<int64_t>({86'400'000, 9007199254740991}));
 }
 
+// An owner of a request by ticket.
+std::string ServerGenerator::attempt() {
+  return "s" + std::to_string(dice_.below(4)) + "." + std::to_string(dice_.below(5));
+}
+
+Words ServerGenerator::ticket() {
+  const std::string k = key();
+  const std::string owner = dice_.one_in(3) ? holder_of(k) : attempt();
+  const std::string token = std::to_string(world_->now_us() + dice_.between(0, 1'000'000));
+  const uint64_t choice = dice_.below(8);
+  if (choice == 0) return {"LOCKS", "YIELD", k, owner, token};
+  if (choice == 1) return {"LOCKS", "HEARTBEAT", std::to_string(dice_.between(0, 10'000'000))};
+  if (choice == 2) return {"RENEW", k, owner, ttl(), "TOKEN", token};
+  if (choice == 3) return {"UNLOCK", k, owner};
+  if (choice == 4) return {"HELLO", "3"};
+  Words words = {"LOCK",   k,
+                 owner,    std::to_string(dice_.between(1, 3000)),
+                 "TICKET", std::to_string(world_->now_us() + dice_.between(-1'000'000, 1'000'000))};
+  if (happens(odds_.shared)) words.emplace_back("SHARED");
+  if (dice_.one_in(3)) words.insert(words.end(), {"HAS", token});
+  if (dice_.one_in(3)) words.insert(words.end(), {"OVER", attempt()});
+  if (dice_.one_in(8)) words.emplace_back("PROVISIONAL");
+  return words;
+}
+
 Words ServerGenerator::lock() {
+  if (dice_.one_in(6)) return ticket();
   const std::string k = key();
   Words words = {"LOCK", k, dice_.one_in(5) ? holder_of(k) : owner(), happens(odds_.forever) ? "0" : ttl()};
   if (dice_.one_in(40)) words[2] = "*";

@@ -68,6 +68,8 @@ class ServerGenerator {
   std::string time_of(const ArgNode& argument);
   Words script_call(const Command& command);
 
+  std::string attempt();
+  Words ticket();
   Words lock();
   Words renew();
   Words unlock();

@@ -132,11 +132,12 @@ std::string ServerGenerator::value_of(const ArgNode& argument) {
   for (const auto* table : {&choices(), &more_choices()}) {
     if (const auto* known = values_of(*table, name)) return std::string(dice_.pick(*known));
   }
+  if (name == "owner" && dice_.one_in(4)) return attempt();
   if (name == "owner" || name == "comparison-value" || name == "value")
     return dice_.one_in(3) ? value() : owner();
   if (name == "id") return lease_id();
   if (name == "field") return "f" + number_text(dice_.between(0, 11));
-  if (name == "token" || name == "hint")
+  if (name == "token" || name == "hint" || name == "time")
     return number_text(world_->now_us() + dice_.between(-5, 1'000'000));
   return time_of(argument);
 }
