@@ -4,6 +4,7 @@ majority has it. The last line is "N passed, N failed". HOLDFAST_SERVER names th
 the same folder."""
 import contextlib
 import os
+import signal
 import subprocess
 import time
 
@@ -200,6 +201,18 @@ def elect_reports_when_renewals_begin_to_fail(_):
         leader.terminate()
         until(lambda: leader.poll() is not None)
         leader.stderr.close()
+
+
+@test
+def a_silent_server_does_not_hold_up_lock(_):
+    with quorum(3) as service:
+        service.servers[2].process.send_signal(signal.SIGSTOP)
+        where = os.environ["HOLDFAST_SERVERS"] + "?timeout=300000"
+        said = subprocess.run([COMMAND, "lock", "--servers", where, "--ttl", "300s", NAME], check=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=60,
+                              preexec_fn=end_with_parent).stdout
+        equal([service.holders(i) for i in range(2)], [[said.split()[0].encode()]] * 2)
+        service.servers[2].process.send_signal(signal.SIGCONT)
 
 
 @test

@@ -18,6 +18,9 @@ using client::TimeUs;
 
 namespace {
 
+// How long a lock that was left, or a release, waits for the servers beyond a quorum.
+constexpr client::DurationUs kSpare{250'000};
+
 ServerReport no_answer_yet(uint64_t token) {
   return {"", Outcome::kUnreachable, token, client::kNoAnswerYet, ServerError::kNone};
 }
@@ -235,6 +238,7 @@ void TicketLock::drive() {
   send_requests();
   judge();
   follow_wait();
+  follow_leave();
   send_requests();
   for (size_t i = 0; i < settings_.channels.size(); ++i) channel(i).look(*this);
   timer_.set(next_deadline());
@@ -299,6 +303,13 @@ void TicketLock::follow_wait() {
   }
 }
 
+// A silent server does not hold up the end of the program, which could last longer than a short TTL.
+void TicketLock::follow_leave() {
+  if (!left_ || !holds() || !wait_->confirmed() || std::exchange(has_quorum_, true)) return;
+  const client::DurationUs share{settings_.config.ttl.count * 100};  // a tenth
+  end_at_ = std::min(end_at_, Loop::time_us() + std::min(kSpare, share));
+}
+
 // A loss counts also when it shows later than the outcome of the renewal.
 void TicketLock::follow_renewal(Outcome outcome) {
   const bool lost = outcome == Outcome::kExpired;
@@ -311,6 +322,7 @@ void TicketLock::follow_renewal(Outcome outcome) {
 void TicketLock::follow_end(State before) {
   if (end_at_ == client::kNeverUs) end_at_ = Loop::time_us() + settings_.config.server_timeout;
   if (known_state_ != State::kOver) return;
+  end_at_ = std::min(end_at_, Loop::time_us() + kSpare);
   Outcome outcome = failure_.value_or(*wait_->outcome());
   // The servers have not confirmed the votes in time: the wait goes on.
   const bool tries_once = settings_.config.limit && settings_.config.limit->count == 0;

@@ -72,6 +72,7 @@ class TicketLock final : public LockDriver,
   void judge();
   void follow_wait();
   void follow_renewal(Outcome outcome);
+  void follow_leave();
   void follow_end(State before);
   // The servers have the hold: it was left, or is kept for a while after its release, or the user has it.
   bool holds() const;
@@ -96,6 +97,7 @@ class TicketLock final : public LockDriver,
   bool has_held_ = false;
   bool too_new_ = false;  // a server does not know tickets
   bool left_ = false;
+  bool has_quorum_ = false;  // after leave()
   size_t attempts_ = 1;
   size_t unlocks_ = 0;    // UNLOCKs that were neither answered nor lost, as far as known
   client::TimeUs begun_;  // the acquisition

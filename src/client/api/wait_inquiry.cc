@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "client/algorithm/ticket_requests.h"
 #include "client/algorithm/wait_report.h"
 #include "client/api/client_core.h"
 #include "client/base/server_error.h"
@@ -143,6 +144,13 @@ void WaitInquiry::report() {
   report_(now);
 }
 
+// A vote for this wait, or for an attempt before it, is no holder that the wait waits for.
+bool WaitInquiry::is_own(std::string_view owner) const {
+  const std::string own = owner_();
+  const std::string_view slot = client::slot_of(own);
+  return !slot.empty() && client::slot_of(owner) == slot;
+}
+
 WaitStatus WaitInquiry::status() const {
   WaitStatus all;
   for (const Seen& seen : seen_) {
@@ -150,6 +158,7 @@ WaitStatus WaitInquiry::status() const {
     all.delay = std::max(all.delay, milliseconds(field(seen.info, "delay").integer));
     for (const Value& holder : field(seen.info, "holders").elements) {
       const std::string& owner = field(holder, "owner").text;
+      if (is_own(owner)) continue;
       const auto same = std::ranges::find(all.holders, owner, &HolderStatus::owner);
       if (same != all.holders.end()) {
         same->servers.push_back(seen.report.server);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/transport/transport.h"
@@ -47,6 +48,7 @@ class WaitInquiry : public std::enable_shared_from_this<WaitInquiry> {
   void note_answered();
   void report();
   WaitStatus status() const;
+  bool is_own(std::string_view owner) const;
 
   ClientCore& client_;
   const std::string key_;
