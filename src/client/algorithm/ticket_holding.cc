@@ -30,7 +30,7 @@ size_t count(const std::vector<bool>& of) {
 void TicketWait::renew(TimeUs now, DurationMs ttl, bool repair) {
   auto& holding = std::get<Holding>(phase_);
   assert(ttl.count >= 1 && ttl.count <= kMaxTtlMs);
-  if (holding.lost) return;
+  if (holding.is_lost()) return;
   holding.renewal.reset();
   holding.report_at = now + config_.server_timeout;
   begin_round(holding, ttl, repair, now);
@@ -59,7 +59,7 @@ void TicketWait::repeat_round(Holding& holding, TimeUs now) {
 
 // A confirmed vote is not asked for again.
 void TicketWait::inquired(Holding& holding, size_t server, TimeUs now) {
-  if (!holding.lost) renew_at(holding, server, now);
+  if (!holding.is_lost()) renew_at(holding, server, now);
 }
 
 // A vote of a repair has a token of its own, which may be larger than the hold's.
@@ -78,7 +78,7 @@ void TicketWait::repair_at(Holding& holding, size_t server, TimeUs now) {
 
 // What was sent over the former connection may be lost.
 void TicketWait::ask_again(Holding& holding, size_t server, TimeUs now) {
-  if (!holding.round || holding.lost) return;
+  if (!holding.round || holding.is_lost()) return;
   if (!holding.attempt.ballot.has(server)) {
     if (may_repair(holding)) repair_at(holding, server, now);
   } else if (!holding.round->yes[server]) {
@@ -87,7 +87,7 @@ void TicketWait::ask_again(Holding& holding, size_t server, TimeUs now) {
 }
 
 bool TicketWait::lacks_hold(const Holding& holding) const {
-  return holding.round && !holding.lost && count(holding.round->without) > 0;
+  return holding.round && !holding.is_lost() && count(holding.round->without) > 0;
 }
 
 // --- answers ---
@@ -95,7 +95,6 @@ bool TicketWait::lacks_hold(const Holding& holding) const {
 void TicketWait::answered(Holding& holding, const Asked& asked, const Answer& answer, TimeUs now) {
   if (is_due(holding.valid_until, now)) return end(Outcome::kExpired, now);  // no answer revives it
   if (const auto* renew = std::get_if<RenewRequest>(&asked.request)) {
-    report(asked.server, answer);
     if (renew->owner == holding.attempt.owner) answered_renew(holding, asked, answer, now);
     return;
   }
@@ -116,7 +115,7 @@ void TicketWait::record_hold(Holding& holding, size_t server, uint64_t token, Ti
     return ask(server, YieldRequest{holding.attempt.owner, token}, now);
   if (ballot.token(server) == token) return;
   ballot.record(server, token, now);
-  if (holding.round && !holding.lost) renew_at(holding, server, now);
+  if (holding.round && !holding.is_lost()) renew_at(holding, server, now);
 }
 
 void TicketWait::answered_renew(Holding& holding, const Asked& asked, const Answer& answer, TimeUs now) {
@@ -133,7 +132,7 @@ void TicketWait::answered_renew(Holding& holding, const Asked& asked, const Answ
   } else {
     ballot.record(asked.server, token, asked.at);
   }
-  if (holding.lost) return;
+  if (holding.is_lost()) return;
   if (token > request.token) return renew_at(holding, asked.server, now);  // nothing was changed there
   if (!holding.round || asked.at < holding.round->begun) return;
   holding.round->without[asked.server] = token == 0;
@@ -180,7 +179,6 @@ void TicketWait::judge(Holding& holding, TimeUs now) {
 }
 
 void TicketWait::lose(Holding& holding) {
-  holding.lost = true;
   holding.renewal = Outcome::kExpired;
   holding.confirm_at = holding.report_at = holding.round->repeat_at = kNeverUs;
 }

@@ -55,7 +55,7 @@ struct Waiting {
   std::optional<TimeUs> first_vote;  // since when it has votes
   TimeUs nudge_at = kNeverUs;        // when to ask the servers that have not voted (C5)
   std::optional<Raising> raising;
-  std::vector<bool> refused;  // by server: it did not vote at once; for a single try
+  std::vector<std::optional<Outcome>> refused;  // by server: why it did not vote at once; for a single try
 };
 
 // No quorum is live: the client has left all queues until one is (C6).
@@ -83,11 +83,13 @@ struct Holding {
   TimeUs valid_until;
   TimeUs confirm_at;                 // kNeverUs: the first round has begun
   bool confirmed = false;            // a quorum has confirmed its votes
-  bool lost = false;                 // too few servers have the hold: nothing renews it any more
   std::vector<bool> remember{};      // by server: it was among those in the last round with a quorum
   std::optional<Round> round{};      // the last one
   TimeUs report_at = kNeverUs;       // when a renewal without a quorum of answers has failed
-  std::optional<Outcome> renewal{};  // the outcome of the last renewal
+  std::optional<Outcome> renewal{};  // the outcome of the last renewal; kExpired is final: see is_lost()
+
+  // Too few servers have the hold: nothing renews it any more.
+  bool is_lost() const { return renewal == Outcome::kExpired; }
 };
 
 // The lock is released, but no other client gets it before `until`: the servers keep the hold for that

@@ -158,6 +158,11 @@ uint64_t attempt_of(std::string_view owner) {
   return error == std::errc() && end == owner.data() + owner.size() ? attempt : 0;
 }
 
+Outcome outcome_of(const Refusal& refusal) {
+  if (refusal.code == Refusal::Code::kLost) return Outcome::kUnreachable;
+  return refusal.code == Refusal::Code::kDeadlock ? Outcome::kDeadlock : Outcome::kRefused;
+}
+
 std::vector<std::string> encode(const TicketRequest& request, const LockTerms& terms) {
   return std::visit([&](const auto& r) { return words_of(r, terms); }, request);
 }

@@ -13,6 +13,7 @@
 #include "client/base/value.h"
 #include "core/base/types.h"
 #include "holdfast/error.h"
+#include "holdfast/result.h"
 
 namespace holdfast::client {
 
@@ -114,6 +115,9 @@ struct Refusal {
   std::string text;                        // for people
   ServerError error = ServerError::kNone;  // of a server
 };
+
+// How an acquisition ends because of it, if it ends.
+Outcome outcome_of(const Refusal& refusal);
 
 using Answer = std::variant<Refusal, WaitAnswer, Count, HeartbeatAnswer>;
 

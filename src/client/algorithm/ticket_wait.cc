@@ -23,15 +23,10 @@ Overloaded(F...) -> Overloaded<F...>;
 
 uint64_t one_above(uint64_t number) { return std::min(number + 1, kMaxTicket); }
 
-Outcome outcome_of(const Refusal& refusal) {
-  if (refusal.code == Refusal::Code::kLost) return Outcome::kUnreachable;
-  return refusal.code == Refusal::Code::kDeadlock ? Outcome::kDeadlock : Outcome::kRefused;
-}
-
 }  // namespace
 
 TicketWait::TicketWait(TicketConfig config, TicketSlot& slot, Pulses pulses)
-    : config_(std::move(config)), slot_(slot), pulses_(std::move(pulses)), reports_(config_.servers) {
+    : config_(std::move(config)), slot_(slot), pulses_(std::move(pulses)) {
   assert(pulses_.size() == config_.servers && config_.quorum >= 1 && config_.quorum <= config_.servers);
   if (config_.breach == 0) config_.breach = config_.servers + 1 - config_.quorum;
 }
@@ -133,7 +128,7 @@ void TicketWait::begin_attempt(TimeUs now) {
   Attempt attempt{slot_.owner(), Ballot({config_.servers, config_.quorum, vote, config_.drift}), vote,
                   live_span(), std::vector<TimeUs>(config_.servers, kNeverUs)};
   phase_ = Waiting{std::move(attempt), now,          std::nullopt,
-                   kNeverUs,           std::nullopt, std::vector<bool>(config_.servers, false)};
+                   kNeverUs,           std::nullopt, std::vector<std::optional<Outcome>>(config_.servers)};
   for (size_t server = 0; server < config_.servers; ++server)
     wait_at(std::get<Waiting>(phase_).attempt, server, now);
 }
@@ -155,7 +150,7 @@ void TicketWait::release(TimeUs now, DurationUs at_least) {
   const auto* holding = std::get_if<Holding>(&phase_);
   if (state() == State::kKeeping) return;
   if (holding == nullptr) return end(Outcome::kCancelled, now);
-  if (holding->lost) return end(Outcome::kExpired, now);
+  if (holding->is_lost()) return end(Outcome::kExpired, now);
   const TimeUs until = holding->since + at_least;
   is_due(until, now) ? end(Outcome::kOk, now) : keep(until, now);
 }
@@ -205,15 +200,6 @@ void TicketWait::learn(size_t server, uint64_t token, uint64_t floor,
   slot_.floor = std::max(slot_.floor, floor);
   slot_.token = std::max(slot_.token, token);
   slot_.over.learn(server, over);
-}
-
-void TicketWait::report(size_t server, const Answer& answer) {
-  ServerReport& report = reports_[server];
-  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-    report = {"", outcome_of(*refusal), 0, refusal->text};
-  } else if (const auto* wait = std::get_if<WaitAnswer>(&answer)) {
-    report = {"", wait->token == 0 ? Outcome::kBusy : Outcome::kOk, wait->token, ""};
-  }
 }
 
 bool TicketWait::has_attempt() const {
@@ -280,7 +266,7 @@ std::optional<Outcome> TicketWait::outcome() const {
 }
 
 void TicketWait::check_invariants() const {
-  assert(slot_.told.size() == config_.servers && reports_.size() == config_.servers);
+  assert(slot_.told.size() == config_.servers);
   if (const auto* waiting = std::get_if<Waiting>(&phase_)) {
     assert(waiting->attempt.owner == slot_.owner());
     assert(waiting->first_vote.has_value() == !waiting->attempt.ballot.empty());

@@ -115,8 +115,6 @@ class TicketWait {
   // In the states after kHolding: why the acquisition failed, or how the hold ended; nullopt while too few
   // servers have answered UNLOCK.
   std::optional<Outcome> outcome() const;
-  // The last answer of each server; `server` is empty.
-  const std::vector<ServerReport>& reports() const { return reports_; }
 
   // Asserts the invariants of the state machine.
   void check_invariants() const;
@@ -134,7 +132,6 @@ class TicketWait {
   void record_told(const Asked& asked);
   void disown(size_t server, const std::string& owner, TimeUs now);
   void learn(size_t server, uint64_t token, uint64_t floor, const std::vector<std::string>& over);
-  void report(size_t server, const Answer& answer);
   bool has_attempt() const;
   bool tries_once() const { return config_.limit && config_.limit->count == 0; }
   bool is_live(TimeUs now, DurationUs span) const;
@@ -208,7 +205,6 @@ class TicketWait {
   Ticket ticket_;
   Phase phase_;
   TimeUs wait_until_ = kNeverUs;
-  std::vector<ServerReport> reports_;
   std::vector<Asked> outgoing_;
 };
 

@@ -50,7 +50,6 @@ void TicketWait::ask_again(Waiting& waiting, size_t server, TimeUs now) {
 void TicketWait::answered(Waiting& waiting, const Asked& asked, const Answer& answer, TimeUs now) {
   if (const auto* wait = std::get_if<WaitRequest>(&asked.request)) {
     if (wait->owner != waiting.attempt.owner) return;
-    report(asked.server, answer);
     answered_wait(waiting, asked, answer, now);
   } else if (const auto* renew = std::get_if<RenewRequest>(&asked.request)) {
     if (renew->owner == waiting.attempt.owner) answered_raise(waiting, asked, answer, now);
@@ -62,8 +61,9 @@ void TicketWait::answered_wait(Waiting& waiting, const Asked& asked, const Answe
   if (const auto* refusal = std::get_if<Refusal>(&answer)) return refused(waiting, asked, *refusal, now);
   const auto* wait = std::get_if<WaitAnswer>(&answer);
   if (wait == nullptr) return;
-  waiting.refused[server] = wait->state == WaitAnswer::State::kQueued;
+  waiting.refused[server].reset();
   if (wait->state == WaitAnswer::State::kQueued) {
+    waiting.refused[server] = Outcome::kBusy;
     waiting.attempt.ballot.drop(server);
   } else {
     record_vote(waiting, server, wait->token, wait->since, now);
@@ -81,7 +81,7 @@ void TicketWait::refused(Waiting& waiting, const Asked& asked, const Refusal& re
     ticket_.refuses_hint[server] = true;
     return wait_at(waiting.attempt, server, now);
   }
-  waiting.refused[server] = true;
+  waiting.refused[server] = outcome_of(refusal);
   if (refusal.code == Refusal::Code::kAhead && lower_ticket(server, now)) return;
   // A connection that broke is reported as a new one, which repeats the request.
   if (refusal.code != Refusal::Code::kLost)
@@ -217,16 +217,15 @@ void TicketWait::give_up_attempt(TimeUs now) {
 
 // Whether a single try cannot succeed any more.
 bool TicketWait::is_hopeless(const Waiting& waiting) const {
-  const auto refusing =
-      static_cast<size_t>(std::count(waiting.refused.begin(), waiting.refused.end(), true));
-  return refusing > config_.servers - config_.quorum;
+  const auto voting =
+      static_cast<size_t>(std::count(waiting.refused.begin(), waiting.refused.end(), std::nullopt));
+  return voting < config_.quorum;
 }
 
 Outcome TicketWait::why_not_acquired(const Waiting& waiting) const {
   for (const Outcome outcome : {Outcome::kBusy, Outcome::kRefused}) {
-    for (size_t server = 0; server < config_.servers; ++server) {
-      if (waiting.refused[server] && reports_[server].outcome == outcome) return outcome;
-    }
+    if (std::find(waiting.refused.begin(), waiting.refused.end(), outcome) != waiting.refused.end())
+      return outcome;
   }
   return Outcome::kUnreachable;
 }

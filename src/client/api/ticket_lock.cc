@@ -25,11 +25,6 @@ ServerReport no_answer_yet(uint64_t token) {
   return {"", Outcome::kUnreachable, token, client::kNoAnswerYet, ServerError::kNone};
 }
 
-Outcome outcome_of(const client::Refusal& refusal) {
-  if (refusal.code == client::Refusal::Code::kLost) return Outcome::kUnreachable;
-  return refusal.code == client::Refusal::Code::kDeadlock ? Outcome::kDeadlock : Outcome::kRefused;
-}
-
 size_t count_of(const std::vector<ServerReport>& reports, Outcome outcome) {
   return static_cast<size_t>(std::ranges::count(reports, outcome, &ServerReport::outcome));
 }
