@@ -286,6 +286,28 @@ TEST_CASE("quorum wait: a leftover hold on a minority does not delay a waiter") 
   }
 }
 
+TEST_CASE("quorum wait: the status of a wait names the holder, and not the wait's own vote") {
+  Quorum quorum;
+  for (const size_t i : {0, 1}) CHECK(quorum.ask(i, "LOCK k gone 60000").starts_with("[\"gone\""));
+  Locks client(quorum.place());
+  std::promise<WaitStatus> first;
+  std::atomic<bool> told = false;
+  LockOptions options;
+  options.on_waiting = [&](const WaitStatus& status) {
+    if (!told.exchange(true)) first.set_value(status);
+  };
+  auto wait = client.lock_future("k", options);
+  until("its vote", [&] { return quorum.ask(2, "EXISTS k") == "1"; });
+  const WaitStatus status = first.get_future().get();
+  REQUIRE(status.holders.size() == 1);
+  CHECK(status.holders[0].owner == "gone");
+  CHECK(status.holders[0].servers.size() == 2);
+  for (const size_t i : {0, 1}) CHECK(quorum.ask(i, "UNLOCK k gone") == "1");
+  Result<Hold> acquired = wait.get();
+  REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  CHECK(acquired->unlock().ok());
+}
+
 TEST_CASE("quorum wait: a lock without renewal is valid for its TTL when the call returns") {
   Quorum quorum;
   Locks client(quorum.place());
@@ -369,6 +391,24 @@ TEST_CASE("quorum wait: an unreachable quorum is reported, and its waiters go on
   quorum.start(1);
   Result<Hold> acquired = wait.get();
   REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  CHECK(acquired->unlock().ok());
+}
+
+TEST_CASE("quorum wait: an attempt does not fail before the timeout of silent servers") {
+  Quorum quorum;
+  Locks client(quorum.place() + "?timeout=30000");
+  LockOptions options;
+  options.max_attempts = 1;
+  Counter failed;
+  options.on_attempt_failed = [&](const Status&) { failed.add(); };
+  for (const size_t i : {0, 1}) quorum.signal(i, SIGSTOP);
+  auto wait = client.lock_future("k", options);
+  until("the vote of the other server is given back",
+        [&] { return quorum.ask(2, "INFO commandstats").find("cmdstat_unlock:") != std::string::npos; });
+  for (const size_t i : {0, 1}) quorum.signal(i, SIGCONT);
+  Result<Hold> acquired = wait.get();
+  REQUIRE_MESSAGE(acquired.ok(), acquired.message);
+  CHECK(failed.count() == 0);
   CHECK(acquired->unlock().ok());
 }
 

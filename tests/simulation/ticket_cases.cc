@@ -198,6 +198,17 @@ void add_servers(std::vector<Case>& all) {
   all.push_back(c);
 }
 
+void add_breaks(std::vector<Case>& all) {
+  Case c = named("LOCKS BREAK on all servers soon after one grant of 20");
+  c.hold = [](World& w) {
+    if (!w.dice().one_in(20)) return w.dice().between(0, 20 * kMs);
+    if (w.events().now_us() >= w.begin_us())
+      w.events().after(w.dice().between(0, 20 * kMs), [&w] { w.break_lock(); });
+    return w.dice().between(0, 800 * kMs);
+  };
+  all.push_back(c);
+}
+
 void add_links(std::vector<Case>& all) {
   Case c = named("clocks wrong by hours");
   c.clocks_us = int64_t{7200} * 1000 * kMs;
@@ -239,6 +250,7 @@ std::vector<Case> make_cases() {
   add_hermits(all);
   add_ends(all);
   add_servers(all);
+  add_breaks(all);
   add_links(all);
   return all;
 }

@@ -66,6 +66,7 @@ class Client {
   bool holds() const { return inside_; }
   bool has_votes() const;
   uint64_t token() const { return wait_->token(); }
+  bool knows_loss() const { return told_of_loss_; }
   // The end of the validity that the user has read, in the world's time.
   int64_t valid_until_us() const { return valid_us_; }
 

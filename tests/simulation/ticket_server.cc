@@ -144,9 +144,21 @@ void Server::leave_hold(const std::string& key, int64_t ttl_ms) {
   if (!engine_) return;
   leftover_ = engine_->open("127.0.0.1:1", "127.0.0.1:2", now());
   const std::string ttl = std::to_string(ttl_ms);
-  const std::vector<std::string_view> words = {"LOCK", key, "leftover", ttl, "WAIT", "0"};
+  apply_one(leftover_, {"LOCK", key, "leftover", ttl, "WAIT", "0"});
+}
+
+void Server::break_lock(const std::string& key) {
+  if (!engine_) return;
+  const ConnId id = engine_->open("127.0.0.1:1", "127.0.0.1:2", now());
+  apply_one(id, {"LOCKS", "BREAK", key});
   Effects fx;
-  engine_->apply(leftover_, words, now(), fx);
+  engine_->drop(id, now(), fx);
+  conclude(fx);
+}
+
+void Server::apply_one(ConnId id, const std::vector<std::string_view>& words) {
+  Effects fx;
+  engine_->apply(id, words, now(), fx);
   conclude(fx);
 }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/engine/engine.h"
 #include "core/state/tokens.h"
@@ -33,6 +35,8 @@ class Server {
   void freeze(int64_t until_us) { frozen_until_us_ = std::max(frozen_until_us_, until_us); }
   // A client that does not release: its hold begins when the lock is free.
   void leave_hold(const std::string& key, int64_t ttl_ms);
+  // LOCKS BREAK by an operator.
+  void break_lock(const std::string& key);
   void check_invariants() const;
 
  private:
@@ -41,6 +45,7 @@ class Server {
   void open(const ConnectionPtr& c);
   void apply(const ConnectionPtr& c, const Words& words);
   void drop(const ConnectionPtr& c);
+  void apply_one(ConnId id, const std::vector<std::string_view>& words);
   void conclude(Effects& fx);
   void arm();
   void tick();

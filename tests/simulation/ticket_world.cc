@@ -9,6 +9,11 @@ namespace holdfast::simulation::ticket {
 namespace {
 
 constexpr int64_t kMostDriftPpm = 4000;
+// After LOCKS BREAK: when no client has a vote from before any more, and when a holder must know of it. It
+// renews after a third of the TTL.
+constexpr int64_t kStaleUs = 50 * kMs;
+
+int64_t known_us(const Case& plan) { return plan.ttl_ms * kMs / 3 + kStaleUs; }
 
 Clock clock_of(QuickDice& dice) {
   return {dice.between(1'000'000'000, 100'000'000'000),
@@ -177,6 +182,12 @@ void World::end_some(size_t count) {
   }
 }
 
+void World::break_lock() {
+  broken_us_ = events_.now_us();
+  for (const Client* c : inside_) broken_.emplace(c, broken_us_);
+  for (const auto& s : servers_) s->break_lock("k");
+}
+
 // --- the judge ---
 
 bool World::excludes(const Client& a, const Client& b) const {
@@ -193,8 +204,10 @@ void World::entered(Client& c) {
   if (around_.tell)
     around_.tell("c" + std::to_string(c.plan().index) + " ENTERS " + std::to_string(c.token()));
   size_t counted = 1;
+  const bool stale = now_us < broken_us_ + kStaleUs;
+  if (stale) broken_[&c] = 0;
   for (const Client* other : inside_) {
-    if (other->valid_until_us() <= now_us) continue;
+    if (other->valid_until_us() <= now_us || stale || broken_.contains(other)) continue;
     if (c.mode() == client::LockMode::kCounted) {
       ++counted;
     } else if (excludes(c, *other)) {
@@ -205,7 +218,7 @@ void World::entered(Client& c) {
   if (counted > 2) fault("too many hold");
   const bool exclusive = c.mode() == client::LockMode::kExclusive;
   const uint64_t above = exclusive ? largest_token_ : largest_exclusive_;
-  if (c.mode() != client::LockMode::kCounted && c.token() <= above)
+  if (c.mode() != client::LockMode::kCounted && c.token() <= above && !stale)
     fault("token " + std::to_string(c.token()) + " is not above " + std::to_string(above));
   largest_token_ = std::max(largest_token_, c.token());
   if (exclusive) largest_exclusive_ = std::max(largest_exclusive_, c.token());
@@ -219,6 +232,14 @@ void World::entered(Client& c) {
 
 void World::left(Client& c) {
   std::erase(inside_, &c);
+  const auto broken = broken_.find(&c);
+  if (broken != broken_.end()) {
+    const int64_t at_us = broken->second;
+    broken_.erase(broken);
+    const bool must_know = at_us > 0 && events_.now_us() > at_us + known_us(plan_);
+    if (must_know && !c.gone() && !c.knows_loss())
+      fault("client " + std::to_string(c.plan().index) + " does not know that its lock was broken");
+  }
   if (around_.tell) around_.tell("c" + std::to_string(c.plan().index) + " LEAVES");
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -104,6 +105,8 @@ class World {
   // So many clients are silent from now on: the case's cut decides what that means. They need not be
   // served.
   void silence(size_t count);
+  // LOCKS BREAK on all servers. Others may enter before the holder knows; but it must come to know.
+  void break_lock();
   bool is_silent(const ClientPlan& client) const { return silent_.contains(client.index); }
 
  private:
@@ -133,6 +136,10 @@ class World {
   uint64_t largest_token_ = 0;
   uint64_t largest_exclusive_ = 0;
   std::set<size_t> silent_;  // by index
+  int64_t broken_us_ = INT64_MIN / 2;
+  // Those inside whose lock was broken, and when. 0: they entered so soon after a break that they may have
+  // counted votes from before it.
+  std::map<const Client*, int64_t> broken_;
 };
 
 }  // namespace holdfast::simulation::ticket

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/state/floors.h"
@@ -14,7 +15,14 @@ namespace holdfast {
 namespace {
 
 using Owners = std::vector<std::string>;
-const Relay::Place kHere{0, "k"};
+Relay::Place at(DbIndex db, std::string_view key) { return {db, {key, StringHash()(key)}}; }
+const Relay::Place kHere = at(0, "k");
+
+Owners newest(const Relay& relay, const Relay::Place& place, size_t most, std::string_view but = {}) {
+  Owners owners;
+  for (const Attempt& a : relay.newest(place, most, but)) owners.push_back(owner_of(a));
+  return owners;
+}
 
 }  // namespace
 
@@ -48,21 +56,22 @@ TEST_CASE("relay: an attempt is over with all before it, and not the next one") 
 TEST_CASE("relay: a slot lives in one key of one database") {
   Relay relay;
   relay.add(kHere, {"s", 3}, true);
-  CHECK(!relay.is_over({0, "l"}, {"s", 3}));
-  CHECK(!relay.is_over({1, "k"}, {"s", 3}));
+  CHECK(!relay.is_over(at(0, "l"), {"s", 3}));
+  CHECK(!relay.is_over(at(1, "k"), {"s", 3}));
   CHECK(!relay.is_over(kHere, {"t", 3}));
-  CHECK(relay.newest({0, "l"}, 4).empty());
-  CHECK(relay.newest({1, "k"}, 4).empty());
+  CHECK(newest(relay, at(0, "l"), 4).empty());
+  CHECK(newest(relay, at(1, "k"), 4).empty());
 }
 
 TEST_CASE("relay: the newest of a key come first, and each slot once") {
   Relay relay;
   for (const char* slot : {"a", "b", "c", "d", "e"}) relay.add(kHere, {slot, 1}, true);
-  relay.add({0, "ka"}, {"f", 1}, true);
-  CHECK(relay.newest(kHere, 4) == Owners{"e.1", "d.1", "c.1", "b.1"});
+  relay.add(at(0, "ka"), {"f", 1}, true);
+  CHECK(newest(relay, kHere, 4) == Owners{"e.1", "d.1", "c.1", "b.1"});
   relay.add(kHere, {"a", 7}, true);
-  CHECK(relay.newest(kHere, 2) == Owners{"a.7", "e.1"});
-  CHECK(relay.newest(kHere, 9).size() == 5);
+  CHECK(newest(relay, kHere, 2) == Owners{"a.7", "e.1"});
+  CHECK(newest(relay, kHere, 9).size() == 5);
+  CHECK(newest(relay, kHere, 2, "a") == Owners{"e.1", "d.1"});
   relay.check_invariants();
 }
 
@@ -70,14 +79,14 @@ TEST_CASE(
     "relay: an attempt that only a later one ended is not told of, and what is known already neither") {
   Relay relay;
   relay.add(kHere, {"s", 3}, false);
-  CHECK(relay.newest(kHere, 4).empty());
+  CHECK(newest(relay, kHere, 4).empty());
   relay.add(kHere, {"s", 2}, true);
-  CHECK(relay.newest(kHere, 4).empty());
+  CHECK(newest(relay, kHere, 4).empty());
   relay.add(kHere, {"s", 3}, true);  // it was known, but nothing was told
-  CHECK(relay.newest(kHere, 4) == Owners{"s.3"});
+  CHECK(newest(relay, kHere, 4) == Owners{"s.3"});
   relay.add(kHere, {"s", 4}, true);
   relay.add(kHere, {"s", 6}, false);
-  CHECK(relay.newest(kHere, 4) == Owners{"s.4"});
+  CHECK(newest(relay, kHere, 4) == Owners{"s.4"});
   CHECK(relay.is_over(kHere, {"s", 6}));
   relay.check_invariants();
 }
@@ -112,12 +121,12 @@ TEST_CASE("relay: the slots that were used least recently give way, at the limit
 TEST_CASE("relay: long names count, and one that is longer than the limit is kept alone") {
   Relay relay;
   const std::string large(Relay::kMostBytes / 4, 'k');
-  for (int i = 0; i < 5; ++i) relay.add({0, large}, {std::to_string(i), 1}, true);
+  for (int i = 0; i < 5; ++i) relay.add(at(0, large), {std::to_string(i), 1}, true);
   CHECK(relay.size() == 3);
   CHECK(relay.bytes() <= Relay::kMostBytes);
-  CHECK(relay.newest({0, large}, 9) == Owners{"4.1", "3.1", "2.1"});
+  CHECK(newest(relay, at(0, large), 9) == Owners{"4.1", "3.1", "2.1"});
   const std::string huge(Relay::kMostBytes, 'h');
-  relay.add({0, huge}, {"s", 1}, true);
+  relay.add(at(0, huge), {"s", 1}, true);
   CHECK(relay.size() == 1);
   relay.add(kHere, {"s", 1}, true);
   CHECK(relay.size() == 1);

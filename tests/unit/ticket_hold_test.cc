@@ -165,6 +165,7 @@ TEST_CASE("ticket hold: a renewal without repair fails when a server without the
   CHECK(!s.wait->renewal());
   s.answer_to(s.asked(1, "RENEW"), Refusal{Refusal::Code::kLost, "connection refused"});
   CHECK(s.wait->renewal() == Outcome::kUnreachable);
+  s.at(20'000);
   s.wait->renew(s.now, {1000});
   s.skip();
   s.number(0, "RENEW", 700);
@@ -217,17 +218,59 @@ TEST_CASE("ticket hold: a server that has lost the hold gets it again when a quo
   CHECK(s.holding());
 }
 
-TEST_CASE("ticket hold: a hold with a larger token is confirmed with that token") {
+TEST_CASE("ticket hold: a lock whose votes were ended by force is lost at once, also if there are others") {
+  for (const bool confirming : {false, true}) {
+    Held s;
+    if (confirming) s.at(10'000);
+    s.push_vote(0, 701);  // in place of 700
+    s.push_vote(1, 701);
+    s.at(10'000);
+    CHECK(s.wait->renewal() == Outcome::kExpired);
+    s.skip();
+    s.wait->renew(s.now, {1000});
+    s.push_vote(0, 702);
+    s.inquire(0, 702);
+    CHECK(s.sent().empty());
+  }
+}
+
+TEST_CASE("ticket hold: a vote in place of another one is no hold until a quorum has the hold") {
+  Held s;
+  s.push_vote(2, 700);
+  s.push_vote(2, 701);
+  s.at(10'000);
+  CHECK(s.sent() == "0:RENEW k s.1 1000 TOKEN 700|1:RENEW k s.1 1000 TOKEN 700");
+  s.number(0, "RENEW", 700);
+  CHECK(s.sent().empty());
+  s.number(1, "RENEW", 700);
+  CHECK(s.sent() == "2:LOCK k s.1 500 TICKET 700 TOKEN 700 SEEN 6000");
+  s.vote(2, 701);
+  CHECK(s.sent() == "2:RENEW k s.1 1000 TOKEN 701");
+}
+
+TEST_CASE("ticket hold: a RENEW that finds a larger token has found another vote") {
   Held s;
   s.at(10'000);
+  s.number(0, "RENEW", 705);
+  CHECK(s.wait->renewal() == Outcome::kExpired);  // server 2 has queued it
+}
+
+TEST_CASE("ticket hold: a late answer from before a repair does not end it") {
+  Held s;
+  s.confirm();
+  s.push_vote(2, 700);
+  s.number(2, "RENEW", 700);
+  s.wait->renew(s.now, {1000});
+  const Asked first = s.asked(0, "RENEW");
+  s.at(500'000);  // the renewal is repeated
+  s.number(0, "RENEW", 0);
   s.skip();
-  s.number(0, "RENEW", 705);
-  CHECK(s.sent() == "0:RENEW k s.1 1000 TOKEN 705");
   s.number(1, "RENEW", 700);
-  CHECK(!s.wait->confirmed());
-  s.number(0, "RENEW", 705);
-  CHECK(s.wait->confirmed());
-  CHECK(s.wait->token() == 700);
+  s.vote(0, 710);
+  s.answer_to(first, Count{0});
+  CHECK(s.sent() == "0:RENEW k s.1 1000 TOKEN 710");
+  s.number(0, "RENEW", 710);
+  CHECK(s.wait->heartbeat_every() == kForeverUs);
 }
 
 TEST_CASE("ticket hold: a new connection gets the renewal that was not answered, or the repair") {

@@ -59,6 +59,24 @@ TEST_CASE("tickets: keys whose requests end while the server grants nothing leav
   CHECK(votes_in(a.received()) == 1);
 }
 
+TEST_CASE("tickets: while the server recovers, the search for a deadlock knows that holders have left") {
+  Engine engine(session_config());
+  TestClient a(engine);
+  a.must({"HELLO", "3"});
+  a.must({"LOCK", "free", "bob", "1000", "SHARED"});
+  a.must({"LOCK", "other", "a.1", "1000", "SHARED"});
+  CHECK(is_queued(a.ask(by_ticket("free", "b.1", "10"))));
+  a.must({"LOCK", "mine", "a.1", "1000"});
+  a.must({"LOCK", "held", "c.1", "1000"});
+  CHECK(is_queued(a.ask(by_ticket("mine", "c.1", "10"))));
+  engine.availability().recovering_until = session_time(100).mono;
+  a.must({"UNLOCK", "free", "bob"});
+  CHECK(is_queued(a.ask(by_ticket("mine", "d.1", "20"))));
+  a.must({"UNLOCK", "mine", "a.1"});
+  CHECK(is_queued(a.ask(by_ticket("held", "a.1", "10"))));
+  engine.check_invariants();
+}
+
 TEST_CASE("tickets: while the server recovers, requests only wait, and get votes when that is over") {
   Engine engine(session_config());
   TestClient a(engine);
@@ -360,7 +378,7 @@ class RandomTickets {
     }
   }
   Request of_key() {
-    switch (dice_.below(10)) {
+    switch (dice_.below(11)) {
       case 0:
         return {"FLUSHALL"};
       case 1:
@@ -379,6 +397,8 @@ class RandomTickets {
         return {"RENEW", key(), owner()};
       case 8:
         return {"RESET"};
+      case 9:
+        return {"LOCKS", "BREAK", key()};
       default:
         return {"LOCKS", "INFO", key()};
     }

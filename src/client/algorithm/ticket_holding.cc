@@ -39,10 +39,11 @@ void TicketWait::renew(TimeUs now, DurationMs ttl, bool repair) {
 void TicketWait::begin_round(Holding& holding, DurationMs ttl, bool repairs, TimeUs now) {
   holding.confirm_at = kNeverUs;
   const std::vector<bool> none(config_.servers, false);
-  Holding::Round round{ttl, now, now + repeat_pause(), none, none, none, none, repairs};
+  Holding::Round round{ttl, now, now + repeat_pause(), none, none, none, repairs};
   for (size_t server = 0; server < config_.servers; ++server)
     round.without[server] = !holding.attempt.ballot.has(server);
   holding.round = std::move(round);
+  if (count(holding.round->without) >= config_.breach) return lose(holding);
   for (size_t server = 0; server < config_.servers; ++server) {
     if (holding.attempt.ballot.has(server)) renew_at(holding, server, now);
   }
@@ -57,9 +58,10 @@ void TicketWait::repeat_round(Holding& holding, TimeUs now) {
   for (size_t server = 0; server < config_.servers; ++server) ask_again(holding, server, now);
 }
 
-// A confirmed vote is not asked for again.
+// A confirmed vote is not asked for again. The user may rely on the validity of a lost hold: no other
+// client gets its votes.
 void TicketWait::inquired(Holding& holding, size_t server, TimeUs now) {
-  if (!holding.is_lost()) renew_at(holding, server, now);
+  if (!holding.is_lost() && !holding.ended[server]) renew_at(holding, server, now);
 }
 
 // A vote of a repair has a token of its own, which may be larger than the hold's.
@@ -70,7 +72,8 @@ void TicketWait::renew_at(Holding& holding, size_t server, TimeUs now) {
 }
 
 void TicketWait::repair_at(Holding& holding, size_t server, TimeUs now) {
-  holding.round->repaired[server] = true;
+  holding.ended[server] = false;
+  holding.repair_at[server] = now;
   ticket_.hint = holding.token;
   ticket_.provisional = false;
   wait_at(holding.attempt, server, now);
@@ -108,14 +111,28 @@ void TicketWait::voted(Holding& holding, size_t server, const VotePush& vote, Ti
   record_hold(holding, server, vote.token, now);
 }
 
-// A vote that came late, or that repairs the hold. The first round confirms it with the others.
+// A vote that came late, or that repairs the hold. The first round confirms it with the others. A vote in
+// place of another one means that the hold has ended on the server, by force or because it was not
+// confirmed in time: another client may have had the lock since. Such a vote expires, unless a repair
+// confirms it.
 void TicketWait::record_hold(Holding& holding, size_t server, uint64_t token, TimeUs now) {
   Ballot& ballot = holding.attempt.ballot;
   if (ballot.has_yielded(server, token))
     return ask(server, YieldRequest{holding.attempt.owner, token}, now);
   if (ballot.token(server) == token) return;
+  if (ballot.has(server) || holding.ended[server]) return record_end(holding, server, now);
   ballot.record(server, token, now);
   if (holding.round && !holding.is_lost()) renew_at(holding, server, now);
+}
+
+// The hold has ended on the server. It may have given this client another vote.
+void TicketWait::record_end(Holding& holding, size_t server, TimeUs now) {
+  holding.attempt.ballot.drop(server);
+  holding.ended[server] = true;
+  if (!holding.round || holding.is_lost()) return;
+  holding.round->without[server] = true;
+  holding.round->yes[server] = false;
+  judge(holding, now);
 }
 
 void TicketWait::answered_renew(Holding& holding, const Asked& asked, const Answer& answer, TimeUs now) {
@@ -126,17 +143,16 @@ void TicketWait::answered_renew(Holding& holding, const Asked& asked, const Answ
   const auto& request = std::get<RenewRequest>(asked.request);
   const uint64_t token =
       number != nullptr && number->number > 0 ? static_cast<uint64_t>(number->number) : 0;
+  if (asked.at < holding.repair_at[asked.server]) return;  // from before the hold ended there
   Ballot& ballot = holding.attempt.ballot;
-  if (token == 0) {
-    ballot.drop(asked.server);
-  } else {
-    ballot.record(asked.server, token, asked.at);
-  }
+  if (token == 0 || token > std::max(request.token, ballot.token(asked.server)))
+    return record_end(holding, asked.server, now);
+  ballot.record(asked.server, token, asked.at);
   if (holding.is_lost()) return;
   if (token > request.token) return renew_at(holding, asked.server, now);  // nothing was changed there
   if (!holding.round || asked.at < holding.round->begun) return;
-  holding.round->without[asked.server] = token == 0;
-  holding.round->yes[asked.server] = token != 0 && request.ttl >= holding.round->ttl;
+  holding.round->without[asked.server] = false;
+  holding.round->yes[asked.server] = request.ttl >= holding.round->ttl;
   judge(holding, now);
 }
 
@@ -172,7 +188,8 @@ void TicketWait::judge(Holding& holding, TimeUs now) {
     holding.report_at = round.repeat_at = kNeverUs;
   }
   for (size_t server = 0; server < config_.servers; ++server) {
-    if (may_repair(holding) && !holding.attempt.ballot.has(server) && !round.repaired[server])
+    if (may_repair(holding) && !holding.attempt.ballot.has(server) &&
+        holding.repair_at[server] < round.begun)
       repair_at(holding, server, now);
   }
   report_if_hopeless(holding);

@@ -71,17 +71,18 @@ struct Holding {
     DurationMs ttl{0};
     TimeUs begun;
     TimeUs repeat_at;
-    std::vector<bool> yes;       // by server: it has the hold until the end of the TTL
-    std::vector<bool> without;   // by server: it has no hold, as far as known
-    std::vector<bool> repaired;  // by server: it was asked to take the hold again
-    std::vector<bool> failed;    // by server: a RENEW was lost, or rejected with an error
-    bool repairs = true;         // servers without the hold are asked to take it again
+    std::vector<bool> yes;      // by server: it has the hold until the end of the TTL
+    std::vector<bool> without;  // by server: it has no hold, as far as known
+    std::vector<bool> failed;   // by server: a RENEW was lost, or rejected with an error
+    bool repairs = true;        // servers without the hold are asked to take it again
   };
   Attempt attempt;
   uint64_t token = 0;
   TimeUs since;
   TimeUs valid_until;
   TimeUs confirm_at;                 // kNeverUs: the first round has begun
+  std::vector<bool> ended;           // by server: the hold has ended there, and no repair began since
+  std::vector<TimeUs> repair_at;     // by server: when it was last asked to take the hold again
   bool confirmed = false;            // a quorum has confirmed its votes
   std::vector<bool> remember{};      // by server: it was among those in the last round with a quorum
   std::optional<Round> round{};      // the last one

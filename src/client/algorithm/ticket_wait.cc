@@ -143,7 +143,13 @@ void TicketWait::park(TimeUs now) {
 void TicketWait::hold(const Ballot::Win& win, TimeUs now) {
   Attempt attempt = std::move(std::get<Waiting>(phase_).attempt);
   slot_.parkings *= kParkingsLeft;
-  phase_ = Holding{std::move(attempt), win.token, now, win.until, now + config_.times.confirm};
+  phase_ = Holding{std::move(attempt),
+                   win.token,
+                   now,
+                   win.until,
+                   now + config_.times.confirm,
+                   std::vector<bool>(config_.servers, false),
+                   std::vector<TimeUs>(config_.servers, kLongAgoUs)};
 }
 
 void TicketWait::release(TimeUs now, DurationUs at_least) {

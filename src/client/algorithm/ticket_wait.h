@@ -178,6 +178,7 @@ class TicketWait {
   void report_if_hopeless(Holding& holding);
   void voted(Holding& holding, size_t server, const VotePush& vote, TimeUs now);
   void record_hold(Holding& holding, size_t server, uint64_t token, TimeUs now);
+  void record_end(Holding& holding, size_t server, TimeUs now);
   void judge(Holding& holding, TimeUs now);
   static void lose(Holding& holding);
   bool may_repair(const Holding& holding) const;

@@ -115,7 +115,7 @@ LockDriver::State TicketLock::state() const {
     case TicketWait::State::kIdle:
       return State::kAcquiring;
     case TicketWait::State::kParked:
-      return State::kPausing;
+      return attempt_at_ == client::kNeverUs ? State::kAcquiring : State::kPausing;
     case TicketWait::State::kHolding:
       if (!settings_.confirms_first || wait_->confirmed()) return State::kHeld;
       [[fallthrough]];
@@ -213,16 +213,26 @@ void TicketLock::forget_answers() {
   for (ServerReport& report : reports_) report = no_answer_yet(report.token);
 }
 
+// Whether the server has told why it does nothing, or its connection has failed.
+bool TicketLock::has_failed(size_t server) const {
+  const ServerReport& report = reports_[server];
+  if (report.outcome == Outcome::kRefused) return true;
+  return report.outcome == Outcome::kUnreachable && report.text != client::kNoAnswerYet;
+}
+
+bool TicketLock::lacks_quorum() const {
+  size_t failed = 0;
+  for (size_t i = 0; i < reports_.size(); ++i) failed += has_failed(i) ? 1 : 0;
+  return failed > settings_.channels.size() - settings_.config.quorum;
+}
+
 // The servers that have not answered for a while.
 void TicketLock::record_silence() {
   const client::DurationUs live = settings_.config.times.live;
   const TimeUs since = Loop::time_us() - live;
   const std::string why = "no answer in " + std::to_string(live.count / 1000) + " ms";
   for (size_t i = 0; i < reports_.size(); ++i) {
-    const bool known =
-        reports_[i].outcome == Outcome::kUnreachable && reports_[i].text != client::kNoAnswerYet;
-    const bool refused = reports_[i].outcome == Outcome::kRefused;
-    if (!known && !refused && channel(i).pulse().heard() < since)
+    if (!has_failed(i) && channel(i).pulse().heard() < since)
       reports_[i] = {"", Outcome::kUnreachable, 0, why, ServerError::kNone};
   }
 }
@@ -261,7 +271,7 @@ void TicketLock::judge() {
   const auto refused = static_cast<size_t>(std::ranges::count_if(reports_, [](const ServerReport& r) {
     return r.outcome == Outcome::kRefused && client::is_permanent(r.error);
   }));
-  if (now_in == State::kPausing) {
+  if (wait_->state() == TicketWait::State::kParked) {
     on_parked();
   } else {
     attempt_at_ = client::kNeverUs;
@@ -270,11 +280,15 @@ void TicketLock::judge() {
   if (failure_ || too_new_) wait_->release(Loop::time_us());
 }
 
-// Without a quorum that answers, each further timeout of a server is an attempt.
+// An attempt fails when its parking shows that no quorum can answer, or after the timeout of a server:
+// servers may be far away. Without a quorum that answers, each further timeout is an attempt.
 void TicketLock::on_parked() {
   const TimeUs now = Loop::time_us();
-  if (attempt_at_ != client::kNeverUs && !is_due(attempt_at_, now)) return;
-  attempt_at_ = now + settings_.config.server_timeout;
+  const client::DurationUs timeout = settings_.config.server_timeout;
+  const bool first = attempt_at_ == client::kNeverUs;
+  const bool due = first ? lacks_quorum() || is_due(begun_ + timeout, now) : is_due(attempt_at_, now);
+  if (!due) return;
+  attempt_at_ = now + timeout;
   record_silence();
   status_ = status_of(why_late(reports_), reports_);
   if (attempts_ == settings_.max_attempts) {
@@ -329,7 +343,9 @@ void TicketLock::follow_end(State before) {
     known_state_ = state();
     return;
   }
-  const bool alone = outcome == Outcome::kTimeout && before == State::kPausing;
+  const size_t spare = settings_.channels.size() - settings_.config.quorum;
+  const bool alone = outcome == Outcome::kTimeout &&
+                     (before == State::kPausing || count_of(reports_, Outcome::kUnreachable) > spare);
   if (alone || outcome == Outcome::kUnreachable) outcome = why_late(reports_);
   status_ = status_of(outcome, reports_);
 }

@@ -78,6 +78,8 @@ class TicketLock final : public LockDriver,
   bool holds() const;
   void record(const client::Asked& asked, const client::Answer& answer);
   void forget_answers();
+  bool has_failed(size_t server) const;
+  bool lacks_quorum() const;
   void record_silence();
   void on_parked();
   client::TimeUs next_deadline() const;

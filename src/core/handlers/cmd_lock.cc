@@ -126,9 +126,10 @@ void cmd_unlock(Request& r) {
   const Key key = r.keys().key(r.arg(1));
   OwnHold own = find_own_hold(r, key, r.arg(2));
   const auto attempt = read_attempt(r.arg(2));
+  if (attempt) end_wait(r.ctx, r.c.db, key, *attempt);  // before its vote ends: it would wait again
   if (own.held) {
     release(r, own);
-  } else if (!attempt || !r.s().tickets.relay.settle({r.c.db, key.bytes}, *attempt)) {
+  } else if (!attempt || !r.s().tickets.relay.settle({r.c.db, key}, *attempt)) {
     reply_not_held(r, own);
   } else {
     r.reply.integer(1);

@@ -17,26 +17,26 @@ namespace holdfast {
 
 namespace {
 
-void reply_ticket(Request& r, const Key& key, std::string_view state, const TicketAnswer& a) {
+void reply_ticket(Request& r, const TicketRequest& t, std::string_view state, const TicketAnswer& a) {
   r.reply.array(6);
   r.reply.bulk(state);
   r.reply.integer(static_cast<int64_t>(a.token.value));
   r.reply.integer(a.since.count);
   r.reply.integer(r.now().count);
   r.reply.integer(static_cast<int64_t>(a.floor));
-  const auto over = r.s().tickets.relay.newest({r.c.db, key.bytes}, kMostOverTold);
+  const auto over = r.s().tickets.relay.newest({r.c.db, t.key}, kMostOverTold, t.attempt.slot);
   r.reply.array(over.size());
-  for (const std::string& owner : over) r.reply.bulk(owner);
+  for (const Attempt& attempt : over) r.reply.bulk(owner_of(attempt));
 }
 
-void reply_answer(Request& r, const Key& key, const TicketAnswer& a) {
+void reply_answer(Request& r, const TicketRequest& t, const TicketAnswer& a) {
   switch (a.outcome) {
     case TicketOutcome::kVote:
-      return reply_ticket(r, key, "vote", a);
+      return reply_ticket(r, t, "vote", a);
     case TicketOutcome::kQueued:
-      return reply_ticket(r, key, "queued", a);
+      return reply_ticket(r, t, "queued", a);
     case TicketOutcome::kHeld:
-      return reply_ticket(r, key, "held", a);
+      return reply_ticket(r, t, "held", a);
     case TicketOutcome::kOver:
       return r.reply.error("OVER the owner, or a later attempt of its slot, is over");
     case TicketOutcome::kTooMany:
@@ -75,7 +75,7 @@ void lock_by_ticket(Request& r, const LockRequest& request, const LockWords& o) 
   t.seen = seen_time(o.seen_ms);
   t.over = o.over;
   t.returns = false;
-  reply_answer(r, request.key, ask_by_ticket(r.ctx, r.c, t));
+  reply_answer(r, t, ask_by_ticket(r.ctx, r.c, t));
 }
 
 void renew_with_token(Request& r) {

@@ -170,6 +170,7 @@ class DeadlockSearch {
     for (const WaitQueue* q : ctx_.s.queues.shared()) {
       if (++steps_; given_up()) return;
       const Keyspace::Found found = ctx_.keys(q->db).find(q->key());
+      if (type_of(*found) != EntryType::kLock) continue;  // its last holder has just left
       if (const Holder* h = lock_body_of(*found)->find(owner)) f(q, h->capacity);
     }
   }

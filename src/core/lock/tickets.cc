@@ -123,7 +123,7 @@ void end_hold_of(Context& ctx, DbIndex db, const Key& key, const Attempt& attemp
   Keyspace::Found f = find_live(ctx, db, key);
   if (!f || !is_hold(*f)) return;
   const auto owe = [&](uint64_t number) {
-    if (owes) ctx.s.tickets.relay.owe({db, key.bytes}, {attempt.slot, number});
+    if (owes) ctx.s.tickets.relay.owe({db, key}, {attempt.slot, number});
   };
   if (type_of(*f) == EntryType::kString) {
     if (!value_of(*f).starts_with(attempt.slot)) return;
@@ -148,7 +148,7 @@ TicketAnswer ask_by_ticket(Context& ctx, Conn& c, const TicketRequest& r) {
   Tickets& tickets = ctx.s.tickets;
   hear_client(ctx, c, r.seen);
   for (const Attempt& a : r.over) end_attempts(ctx, c.db, r.key, a, EndedBy::kOther);
-  if (tickets.relay.is_over({c.db, r.key.bytes}, r.attempt)) return refused(TicketOutcome::kOver);
+  if (tickets.relay.is_over({c.db, r.key}, r.attempt)) return refused(TicketOutcome::kOver);
   if (r.attempt.number > 0)
     end_attempts(ctx, c.db, r.key, {r.attempt.slot, r.attempt.number - 1}, EndedBy::kLater);
   const Keyspace::Found f = find_any(ctx, c.db, r.key);
@@ -180,11 +180,15 @@ TicketAnswer ask_by_ticket(Context& ctx, Conn& c, const TicketRequest& r) {
 }
 
 void end_attempts(Context& ctx, DbIndex db, const Key& key, const Attempt& attempt, EndedBy by) {
-  const auto known = ctx.s.tickets.relay.add({db, key.bytes}, attempt, by != EndedBy::kLater);
+  const auto known = ctx.s.tickets.relay.add({db, key}, attempt, by != EndedBy::kLater);
   if (known && *known >= attempt.number) return;
+  end_wait(ctx, db, key, attempt);
+  end_hold_of(ctx, db, key, attempt, known, by == EndedBy::kOther);
+}
+
+void end_wait(Context& ctx, DbIndex db, const Key& key, const Attempt& attempt) {
   Waiter* w = waiter_of(ctx, db, key, attempt.slot);
   if (w != nullptr && w->ticket->attempt.number <= attempt.number) cancel_wait(ctx, w, WaitEnd::kUnblocked);
-  end_hold_of(ctx, db, key, attempt, known, by == EndedBy::kOther);
 }
 
 bool yield_vote(Context& ctx, DbIndex db, const Key& key, std::string_view owner, Token token) {

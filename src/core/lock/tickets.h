@@ -56,6 +56,9 @@ enum class EndedBy : uint8_t {
 // to be over.
 void end_attempts(Context& ctx, DbIndex db, const Key& key, const Attempt& attempt, EndedBy by);
 
+// Removes the waiting request of an attempt, or of one before it, from the queue.
+void end_wait(Context& ctx, DbIndex db, const Key& key, const Attempt& attempt);
+
 // Ends the vote of the owner if it has that token. Its request waits again. Returns whether it did.
 bool yield_vote(Context& ctx, DbIndex db, const Key& key, std::string_view owner, Token token);
 // The owner's hold is no vote any more: its request leaves the queue.

@@ -49,9 +49,9 @@ void push_vote(Context& ctx, const Waiter& w, TimeMs deadline) {
   push.integer(vote_since(ctx, deadline, w.ttl).count);
   push.integer(ctx.now.mono.count);
   push.integer(static_cast<int64_t>(w.ticket->floor));
-  const auto over = ctx.s.tickets.relay.newest({q.db, q.key_bytes}, kMostOverTold);
+  const auto over = ctx.s.tickets.relay.newest({q.db, q.key()}, kMostOverTold, w.ticket->attempt.slot);
   push.array(over.size());
-  for (const std::string& owner : over) push.bulk(owner);
+  for (const Attempt& attempt : over) push.bulk(owner_of(attempt));
 }
 
 void take_vote(Context& ctx, Waiter* w, Token token, TimeMs deadline) {
@@ -193,8 +193,10 @@ bool try_vote(Context& ctx, Waiter* w) {
   r.queued = w->ticket->was_queued;
   if (!r.queued) r.waited = {};
   const auto token = try_admit(ctx, q->db, w->conn, r);
-  if (token) take_vote(ctx, w, *token, ctx.now.mono + w->ttl);
-  return token.has_value();
+  if (!token) return false;
+  take_vote(ctx, w, *token, ctx.now.mono + w->ttl);
+  if (q->waiters.size() == 1) q->new_holders.clear();  // the owner has no other request here
+  return true;
 }
 
 TimeMs ask_for_votes(Context& ctx, WaitQueue* q, const Waiter* head) {
@@ -231,6 +233,8 @@ void end_detached(Context& ctx, Waiter* w) {
 void end_vote(Context& ctx, KeyRef k, std::string_view owner, End why, TimeMs at) {
   Waiter* w = voter(ctx, k, owner);
   if (w == nullptr) return;
+  const bool forced = why == End::kBroken || why == End::kDeleted || why == End::kOverwritten;
+  if (forced) return cancel_wait(ctx, w, WaitEnd::kUnblocked);
   if (why == End::kExpired) w->ticket->stale_since = at;
   drop_vote(ctx, w);
 }

@@ -45,7 +45,8 @@ void detach_wait(Context& ctx, Waiter* w);
 // That time is over.
 void end_detached(Context& ctx, Waiter* w);
 
-// A hold of a key with a queue ends; the hold is still there. If it is a vote, its request waits again.
+// A hold of a key with a queue ends; the hold is still there. If it is a vote, its request waits again. If
+// it was ended by force, its request leaves the queue: the client may count the vote, and so hold the lock.
 void end_vote(Context& ctx, KeyRef k, std::string_view owner, End why, TimeMs at);
 // The token of a hold was raised.
 void raise_vote(Context& ctx, KeyRef k, std::string_view owner, Token token);

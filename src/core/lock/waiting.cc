@@ -149,9 +149,11 @@ std::string_view first_holder_of(const Entry& e) {
 
 // Records the holder of the key for deadlock.cc and the log, and sets the timer for the key's next change.
 // A string that is longer than each owner holds the key too, but its owner waits nowhere, and copies of it
-// would be expensive. `next`: the queue must be served then for another reason.
-void record_key_state(Context& ctx, WaitQueue* q, const Entry& e, TimeMs next = kNever) {
-  const bool owned = type_of(e) == EntryType::kString && value_of(e).size() <= kMostOwnerBytes;
+// would be expensive. `next`: the queue must be served then for another reason. `alone`: the only request
+// is that of the holder, which has a vote. Then nobody waits for the holder.
+void record_key_state(Context& ctx, WaitQueue* q, const Entry& e, TimeMs next = kNever,
+                      bool alone = false) {
+  const bool owned = type_of(e) == EntryType::kString && value_of(e).size() <= kMostOwnerBytes && !alone;
   ctx.s.queues.record_holder(q, owned ? value_of(e) : "", type_of(e) == EntryType::kLock);
   if (ctx.s.config.slow_wait_ms > 0) q->first_holder = first_holder_of(e);
   next = std::min(next, deadline_of(e));
@@ -207,7 +209,8 @@ void serve(Context& ctx, WaitQueue* q) {
   const TimeMs next = serve_line(ctx, q);
   Keyspace::Found f = find_any(ctx, q->db, q->key());
   WaitQueues::end_serving(q);
-  if (!retire_if_unused(ctx, q, f)) record_key_state(ctx, q, *f, next);
+  const bool alone = q->votes > 0 && q->waiters.size() == 1;
+  if (!retire_if_unused(ctx, q, f)) record_key_state(ctx, q, *f, next, alone);
 }
 
 // The server grants nothing now. Queues that have become empty meanwhile must not pile up.
@@ -218,7 +221,9 @@ void retire_some(Context& ctx) {
     WaitQueue* q = queues.take_ready();
     Keyspace::Found f = find_any(ctx, q->db, q->key());  // this may expire holds, which marks the queue
     WaitQueues::end_serving(q);
-    if (!retire_if_unused(ctx, q, f)) queues.mark_ready(q);
+    if (retire_if_unused(ctx, q, f)) continue;
+    record_key_state(ctx, q, *f);
+    queues.mark_ready(q);
   }
 }
 
@@ -340,8 +345,9 @@ Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Foun
   const bool plain = ticket == nullptr;
   const uint64_t place =
       upgrade || !plain ? 0 : ctx.s.places.find({c.db, r.key.bytes, r.owner}, ctx.now.mono);
-  const bool holds = !plain && hold_of(*f, r.owner);  // then it has its vote at once
-  if (!holds && would_deadlock(ctx, q, {r.owner, r.capacity, upgrade, rank_of(place, ticket.get())})) {
+  const bool free = type_of(*f) == EntryType::kNone && q->empty() && !q->delayed(ctx.due);
+  const bool has_vote = !plain && (free || hold_of(*f, r.owner));  // at once
+  if (!has_vote && would_deadlock(ctx, q, {r.owner, r.capacity, upgrade, rank_of(place, ticket.get())})) {
     ++ctx.s.stats.locks.refusals[Refusal::kDeadlock];
     record_deadlock(ctx, c, r);
     return {Admission::kDeadlock, {}};

@@ -1,4 +1,4 @@
-// Keeps the slots by name, by use and by the time at which they were told of.
+// Keeps the slots by name and by use, and those of a key that were told of in a list.
 #include "core/state/relay.h"
 
 #include <cassert>
@@ -6,22 +6,24 @@
 namespace holdfast {
 
 size_t Relay::bytes_of(const Slot& s) {
-  constexpr size_t kIndexBytes = 96;
-  return sizeof(Slot) + s.key.size() + s.slot.size() + kIndexBytes;
+  constexpr size_t kIndexBytes = 64;
+  return sizeof(Slot) + s.key_bytes.size() + s.slot.size() + kIndexBytes;
 }
 
 Relay::Slot* Relay::find(const Place& place, std::string_view slot) const {
-  const auto it = by_name_.find(Name{place.db, place.key, slot});
-  return it == by_name_.end() ? nullptr : *it;
+  const auto& part = by_name_.part(place.key.hash);
+  const auto it = part.find(Name{place, slot});
+  return it == part.end() ? nullptr : *it;
 }
 
 Relay::Slot* Relay::make(const Place& place, std::string_view slot) {
   Slot& s = slots_.emplace_back();
   s.db = place.db;
-  s.key = place.key;
+  s.key_bytes = place.key.bytes;
+  s.key_hash = place.key.hash;
   s.slot = slot;
   s.self = std::prev(slots_.end());
-  by_name_.insert(&s);
+  by_name_.part(s.key_hash).insert(&s);
   bytes_ += bytes_of(s);
   while (slots_.size() > kMostSlots || (bytes_ > kMostBytes && slots_.size() > 1)) forget_oldest();
   return &s;
@@ -30,8 +32,8 @@ Relay::Slot* Relay::make(const Place& place, std::string_view slot) {
 void Relay::forget_oldest() {
   Slot* s = &slots_.front();
   bytes_ -= bytes_of(*s);
-  by_name_.erase(s);
-  if (s->told) told_.erase(s);
+  unlink(s);
+  by_name_.part(s->key_hash).erase(s);
   slots_.pop_front();
 }
 
@@ -47,10 +49,31 @@ std::optional<uint64_t> Relay::add(const Place& place, const Attempt& attempt, b
 }
 
 void Relay::tell_of(Slot* s) {
-  if (s->told) told_.erase(s);
+  const bool first = s->told && s->newer == nullptr;
+  if (!first) {
+    unlink(s);
+    auto& part = newest_.part(s->key_hash);
+    const auto next = part.find(s->place());
+    if (next != part.end()) {
+      s->older = *next;
+      s->older->newer = s;
+      part.erase(next);
+    }
+    part.insert(s);
+  }
   s->told = s->over;
-  s->told_serial = ++last_told_;
-  told_.insert(s);
+}
+
+void Relay::unlink(Slot* s) {
+  if (!s->told) return;
+  if (s->newer == nullptr) {
+    auto& part = newest_.part(s->key_hash);
+    part.erase(s);
+    if (s->older != nullptr) part.insert(s->older);
+  }
+  if (s->newer != nullptr) s->newer->older = s->older;
+  if (s->older != nullptr) s->older->newer = s->newer;
+  s->newer = s->older = nullptr;
 }
 
 bool Relay::is_over(const Place& place, const Attempt& attempt) const {
@@ -58,14 +81,15 @@ bool Relay::is_over(const Place& place, const Attempt& attempt) const {
   return s != nullptr && s->over >= attempt.number;
 }
 
-std::vector<std::string> Relay::newest(const Place& place, size_t most) const {
-  std::vector<std::string> owners;
-  auto it = told_.lower_bound(Told{place.db, place.key, 0});
-  for (; it != told_.end() && owners.size() < most; ++it) {
-    if ((*it)->db != place.db || (*it)->key != place.key) break;
-    owners.push_back(owner_of({(*it)->slot, *(*it)->told}));
+std::vector<Attempt> Relay::newest(const Place& place, size_t most, std::string_view but) const {
+  std::vector<Attempt> attempts;
+  const auto& part = newest_.part(place.key.hash);
+  const auto first = part.find(place);
+  if (first == part.end()) return attempts;
+  for (const Slot* s = *first; s != nullptr && attempts.size() < most; s = s->older) {
+    if (s->slot != but) attempts.push_back({s->slot, *s->told});
   }
-  return owners;
+  return attempts;
 }
 
 void Relay::owe(const Place& place, const Attempt& attempt) {
@@ -86,9 +110,16 @@ void Relay::check_invariants() const {
   for (const Slot& s : slots_) {
     bytes += bytes_of(s);
     told += s.told ? 1 : 0;
-    assert(find({s.db, s.key}, s.slot) == &s && (!s.told || *s.told <= s.over));
+    assert(find(s.place(), s.slot) == &s && (!s.told || *s.told <= s.over));
+    assert(s.older == nullptr || s.older->newer == &s);
   }
-  assert(bytes == bytes_ && told == told_.size());
+  for (const auto& part : newest_) {
+    for (const Slot* s : part) {
+      assert(s->newer == nullptr);
+      for (; s != nullptr; s = s->older) --told;
+    }
+  }
+  assert(bytes == bytes_ && told == 0);
 }
 
 }  // namespace holdfast

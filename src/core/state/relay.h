@@ -4,16 +4,17 @@
 // Bounded: the slots that were used least recently give way. Lost at a restart.
 #pragma once
 
-#include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <cstdint>
 #include <list>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "core/base/hash.h"
 #include "core/base/types.h"
 #include "core/state/ticket.h"
 
@@ -27,7 +28,7 @@ class Relay {
   // A slot lives in one key of one database.
   struct Place {
     DbIndex db = 0;
-    std::string_view key;
+    Key key;
   };
 
   // Records that the attempt and all before it are over. `tell`: newest() returns it from now on, also if
@@ -35,8 +36,9 @@ class Relay {
   // that is higher.
   std::optional<uint64_t> add(const Place& place, const Attempt& attempt, bool tell);
   bool is_over(const Place& place, const Attempt& attempt) const;
-  // The owners of the key to tell of, at most `most`, the newest first.
-  std::vector<std::string> newest(const Place& place, size_t most) const;
+  // The attempts of the key to tell of, at most `most`, the newest first; `but`: not of this slot. Their
+  // names are valid until the next change.
+  std::vector<Attempt> newest(const Place& place, size_t most, std::string_view but = {}) const;
 
   // The attempt's hold was ended by a word of another client. So the UNLOCK of its own client finds no
   // hold: settle() returns true once then. The slot must be known.
@@ -50,46 +52,62 @@ class Relay {
  private:
   struct Slot {
     DbIndex db = 0;
-    std::string key;
+    std::string key_bytes;
+    uint64_t key_hash = 0;
     std::string slot;
-    uint64_t over = 0;                // the highest attempt that is over
-    std::optional<uint64_t> told;     // the attempt that newest() returns
-    uint64_t told_serial = 0;         // grows with each such attempt
+    uint64_t over = 0;             // the highest attempt that is over
+    std::optional<uint64_t> told;  // the attempt that newest() returns
+    Slot* newer = nullptr;         // those of the key that newest() returns, in the order of add()
+    Slot* older = nullptr;
     std::optional<uint64_t> settles;  // see owe()
     std::list<Slot>::iterator self;   // in slots_
+    Place place() const { return {db, {key_bytes, key_hash}}; }
   };
-  using Name = std::tuple<DbIndex, std::string_view, std::string_view>;
+  struct ByPlace {
+    using is_transparent = void;
+    static Place place(const Slot* s) { return s->place(); }
+    static const Place& place(const Place& p) { return p; }
+    template <class A>
+    size_t operator()(const A& a) const {
+      return place(a).key.hash + place(a).db;
+    }
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return place(a).db == place(b).db && place(a).key.bytes == place(b).key.bytes;
+    }
+  };
+  struct Name {
+    Place place;
+    std::string_view slot;
+  };
   struct ByName {
     using is_transparent = void;
-    static Name name(const Slot* s) { return {s->db, s->key, s->slot}; }
-    static Name name(const Name& n) { return n; }
+    static Name name(const Slot* s) { return {s->place(), s->slot}; }
+    static const Name& name(const Name& n) { return n; }
+    template <class A>
+    size_t operator()(const A& a) const {
+      const Name& n = name(a);
+      return hash_bytes(n.slot, n.place.key.hash + n.place.db);
+    }
     template <class A, class B>
     bool operator()(const A& a, const B& b) const {
-      return name(a) < name(b);
+      return name(a).slot == name(b).slot && ByPlace()(name(a).place, name(b).place);
     }
   };
-  // Those of a key are together, the newest first.
-  using Told = std::tuple<DbIndex, std::string_view, uint64_t>;
-  struct NewestFirst {
-    using is_transparent = void;
-    static Told told(const Slot* s) { return {s->db, s->key, UINT64_MAX - s->told_serial}; }
-    static Told told(const Told& t) { return t; }
-    template <class A, class B>
-    bool operator()(const A& a, const B& b) const {
-      return told(a) < told(b);
-    }
-  };
+  // Found by a hash, in parts, so that no growth takes long.
+  template <class By>
+  using SlotSet = InParts<absl::flat_hash_set<Slot*, By, By>>;
 
   Slot* find(const Place& place, std::string_view slot) const;
   Slot* make(const Place& place, std::string_view slot);
   void tell_of(Slot* s);
+  void unlink(Slot* s);
   void forget_oldest();
   static size_t bytes_of(const Slot& s);
 
   std::list<Slot> slots_;  // the one that was used least recently first
-  absl::btree_set<Slot*, ByName> by_name_;
-  absl::btree_set<Slot*, NewestFirst> told_;
-  uint64_t last_told_ = 0;
+  SlotSet<ByName> by_name_;
+  SlotSet<ByPlace> newest_;  // of each key the one that newest() returns first
   size_t bytes_ = 0;
 };
 
