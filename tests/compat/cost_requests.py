@@ -291,6 +291,7 @@ NAMED = {
     "newkey": "to", "num-matches": 0, "parameter": "slowlog-max-len", "password": "wrong", "period": 60,
     "prefix": "p", "protover": 3, "quantity": 1, "rule": "on", "script": SCRIPT, "seconds": 100_000,
     "section": "memory", "sha1": hashlib.sha1(SCRIPT.encode()).hexdigest(), "shardchannel": "channel",
-    "text": "text", "timeout": 0.001, "token": 1, "ttl": 10**8, "wait": 1, "waiters": 1, "yes/no": "yes",
+    "text": "text", "time": 1, "timeout": 0.001, "token": 1, "ttl": 10**8, "wait": 1, "waiters": 1,
+    "yes/no": "yes",
     "unix-time-milliseconds": FAR_FUTURE_S * 1000, "unix-time-seconds": FAR_FUTURE_S, "value": "128",
 }

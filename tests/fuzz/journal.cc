@@ -68,7 +68,8 @@ Frames make_frames(Source& source) {
     const size_t frame = begin_frame(made.file);
     made.file.append(payload);
     must(end_frame(made.file, frame, sequence++), "a small frame fits");
-    if (kind == 2) made.file.resize(made.file.size() - std::min(made.file.size(), source.below(30)));
+    if (kind == 2)
+      made.file.resize(made.file.size() - std::min(made.file.size() - frame, source.below(30)));
     if (kind == 3) made.file[made.file.size() - 1 - source.below(20)] ^= '\x20';
     if (kind <= 3) made.good = false;
     if (made.good) made.payloads.push_back(payload);

@@ -52,7 +52,7 @@ class Quorum {
     const std::string name = "lock_waiters:";
     return std::stoul(info.substr(info.find(name) + name.size()));
   }
-  // Waits until each server that runs has so many waiters.
+  // Waits until each server that runs has so many waiters. A hold that is not confirmed yet has one.
   void until_waiting(size_t n) {
     for (size_t i = 0; i < kServers; ++i) {
       if (runs(i)) until("the waiters", [&] { return waiters(i) == n; });
@@ -118,6 +118,7 @@ TEST_CASE("quorum wait: the waiters of all clients are on all servers, and are g
   Locks holder(quorum.place());
   Result<Hold> held = holder.lock("k");
   REQUIRE(held.ok());
+  quorum.until_waiting(0);
   std::vector<std::unique_ptr<Locks>> clients;
   std::vector<std::future<Result<Hold>>> waits;
   for (size_t n = 1; n <= 6; ++n) {
@@ -128,6 +129,7 @@ TEST_CASE("quorum wait: the waiters of all clients are on all servers, and are g
   uint64_t token = held->token();
   CHECK(held->unlock().ok());
   for (auto& wait : waits) {
+    REQUIRE(wait.wait_for(60s) == std::future_status::ready);  // else one behind it was granted
     Result<Hold> next = wait.get();
     REQUIRE_MESSAGE(next.ok(), next.message);
     CHECK(next->token() > token);
@@ -144,6 +146,7 @@ TEST_CASE("quorum wait: shared waiters are granted together, and a writer waits 
   shared.mode = Mode::kSharedLock;
   Result<Hold> held = client.lock("k");
   REQUIRE(held.ok());
+  quorum.until_waiting(0);
   auto one = client.lock_future("k", shared);
   auto two = client.lock_future("k", shared);
   quorum.until_waiting(2);
@@ -189,6 +192,7 @@ TEST_CASE("quorum wait: a wait that ends without the lock leaves neither wait no
   Locks holder(quorum.place());
   Result<Hold> held = holder.lock("k");
   REQUIRE(held.ok());
+  quorum.until_waiting(0);
   Locks other(quorum.place());
   CHECK(other.try_lock("k").outcome == Verdict::kBusy);
   CHECK(other.lock_for("k", 200ms).outcome == Verdict::kTimeout);
@@ -233,6 +237,7 @@ TEST_CASE("quorum wait: a server that is killed and restarted during the wait qu
   Locks holder(quorum.place());
   Result<Hold> held = holder.lock("k");
   REQUIRE(held.ok());
+  quorum.until_waiting(0);
   Locks other(quorum.place());
   auto wait = other.lock_future("k");
   quorum.until_waiting(1);
@@ -258,6 +263,7 @@ TEST_CASE("quorum wait: with a stopped or killed server the others serve the wai
       Locks client(quorum.place());
       Result<Hold> held = client.lock("k");
       REQUIRE(held.ok());
+      quorum.until_waiting(0);
       auto wait = client.lock_future("k");
       quorum.until_waiting(1);
       fault == SIGKILL ? quorum.kill(bad) : quorum.signal(bad, SIGSTOP);
@@ -454,6 +460,7 @@ TEST_CASE("mixed versions: a server that one of the first release replaces durin
   Locks holder(quorum.place());
   Result<Hold> held = holder.lock("k");
   REQUIRE(held.ok());
+  quorum.until_waiting(0);
   Locks other(quorum.place());
   auto wait = other.lock_future("k");
   quorum.until_waiting(1);

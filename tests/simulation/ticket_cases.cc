@@ -108,7 +108,9 @@ void add_flaps(std::vector<Case>& all) {
                                         {"cuts change every 0.15 s", 150 * kMs}}) {
     Case c = named(name);
     c.cut = cut_flapping(period_us);
-    if (period_us < 200 * kMs) c.least_rate = 1.0 / 3;
+    if (period_us < 200 * kMs) c.least_rate = c.least_rate_of_5 = 1.0 / 3;
+    // A client that misses two of five servers needs the vote of each other one. Measured: 0.44 to 0.65.
+    if (period_us == 300 * kMs) c.least_rate_of_5 = 0.4;
     all.push_back(c);
   }
   Case c = named("cuts of each client change every 0.9 s");

@@ -55,6 +55,7 @@ struct Case {
   bool recovers = true;  // a server without its data grants nothing for a while
   // What is promised: the share of the rate without faults, and whether each client is served in time.
   double least_rate = 0.5;
+  double least_rate_of_5 = 0.5;  // on five servers
   bool fair = true;
 };
 

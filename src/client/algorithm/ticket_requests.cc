@@ -17,20 +17,24 @@ std::string decimal(T number) {
   return std::to_string(number);
 }
 
+template <class... Word>
+void add(Words& words, Word&&... more) {
+  (words.emplace_back(std::forward<Word>(more)), ...);
+}
+
 Words words_of(const WaitRequest& r, const LockTerms& terms) {
   Words words;
   words.reserve(24);
-  words.insert(words.end(),
-               {"LOCK", terms.key, r.owner, decimal(r.life.count), "TICKET", decimal(r.ticket)});
-  if (terms.mode == LockMode::kShared) words.emplace_back("SHARED");
-  if (terms.mode == LockMode::kCounted) words.insert(words.end(), {"LIMIT", decimal(terms.limit)});
-  if (r.hint != 0) words.insert(words.end(), {"TOKEN", decimal(r.hint)});
-  if (!terms.note.empty()) words.insert(words.end(), {"NOTE", terms.note});
-  if (terms.delay.count > 0) words.insert(words.end(), {"DELAY", decimal(terms.delay.count)});
-  if (r.provisional) words.emplace_back("PROVISIONAL");
-  if (r.has != 0) words.insert(words.end(), {"HAS", decimal(r.has)});
-  if (r.seen) words.insert(words.end(), {"SEEN", decimal(r.seen->count)});
-  for (const std::string& owner : r.over) words.insert(words.end(), {"OVER", owner});
+  add(words, "LOCK", terms.key, r.owner, decimal(r.life.count), "TICKET", decimal(r.ticket));
+  if (terms.mode == LockMode::kShared) add(words, "SHARED");
+  if (terms.mode == LockMode::kCounted) add(words, "LIMIT", decimal(terms.limit));
+  if (r.hint != 0) add(words, "TOKEN", decimal(r.hint));
+  if (!terms.note.empty()) add(words, "NOTE", terms.note);
+  if (terms.delay.count > 0) add(words, "DELAY", decimal(terms.delay.count));
+  if (r.provisional) add(words, "PROVISIONAL");
+  if (r.has != 0) add(words, "HAS", decimal(r.has));
+  if (r.seen) add(words, "SEEN", decimal(r.seen->count));
+  for (const std::string& owner : r.over) add(words, "OVER", owner);
   return words;
 }
 
@@ -40,7 +44,7 @@ Words words_of(const YieldRequest& r, const LockTerms& terms) {
 
 Words words_of(const RenewRequest& r, const LockTerms& terms) {
   Words words = {"RENEW", terms.key, r.owner, decimal(r.ttl.count)};
-  if (r.token != 0) words.insert(words.end(), {"TOKEN", decimal(r.token)});
+  if (r.token != 0) add(words, "TOKEN", decimal(r.token));
   return words;
 }
 

@@ -1,11 +1,11 @@
 #include "client/transport/socket.h"
 
-#include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <uv.h>
 
 #include <cassert>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -35,6 +35,13 @@ std::optional<sockaddr_storage> numeric(const std::string& host, int port) {
   if (uv_ip4_addr(host.c_str(), port, reinterpret_cast<sockaddr_in*>(&address)) == 0) return address;
   if (uv_ip6_addr(host.c_str(), port, reinterpret_cast<sockaddr_in6*>(&address)) == 0) return address;
   return std::nullopt;
+}
+
+// The first line of a request, or of a word in it.
+void append_head(std::string& request, char kind, size_t number) {
+  char digits[20];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+  request.append(1, kind).append(digits, static_cast<size_t>(end - digits)).append("\r\n");
 }
 
 // Returns the address with this port, which has the same offset in IPv4 and IPv6 addresses.
@@ -136,25 +143,21 @@ void SocketConnection::stream_read(std::string_view bytes) {
   stream_end(reader_.error());
 }
 
+// Not by hiredis, whose formatter took a quarter of the CPU time of a lock.
 void SocketConnection::send(const std::vector<std::string>& argv) {
   assert(open_);
-  std::vector<const char*> words;
-  std::vector<size_t> sizes;
-  words.reserve(argv.size());
-  sizes.reserve(argv.size());
   size_t total = 0;
+  for (const std::string& word : argv) total += word.size();
+  if (total > kMaxUnsentBytes) return stream_->give_up();
+  constexpr size_t kHead = 24;  // bytes beside those of a word
+  std::string request;
+  request.reserve(total + kHead * (argv.size() + 1));
+  append_head(request, '*', argv.size());
   for (const std::string& word : argv) {
-    words.push_back(word.data());
-    sizes.push_back(word.size());
-    total += word.size();
+    append_head(request, '$', word.size());
+    request.append(word).append("\r\n");
   }
-  if (total > kMaxUnsentBytes) return stream_->give_up();  // hiredis has the size as an int
-  char* request = nullptr;
-  const auto size =  // an int, or since hiredis 1 a long long
-      redisFormatCommandArgv(&request, static_cast<int>(argv.size()), words.data(), sizes.data());
-  assert(size > 0);
-  stream_->write({request, static_cast<size_t>(size)});
-  redisFreeCommand(request);
+  stream_->write(request);
 }
 
 }  // namespace holdfast::client

@@ -84,6 +84,7 @@ class Oracle {
   bool may_lose(End end) const;
   bool matches(const View& before, const View& found, int64_t now_ms) const;
   bool begins_delay(const View& before, const Record& delay, int64_t now_ms) const;
+  static bool follows(const View& found, const Record& delay, int64_t now_ms);
   std::string describe_mismatch(const View& found, int64_t now_ms) const;
   View on_disk(const View& before, const View& found) const;
   std::string compare(const View& found, int64_t now_us);
