@@ -84,7 +84,8 @@ void HoldCore::record_renewal(Holding& holding) {
   }
   if (renewing.answer) renewing.answer->set_value(status);
   if (status.outcome == Outcome::kExpired) return lose(status, free_at, LossReason::kGone);
-  notify_renewal(holding, status);
+  // A question without an answer says nothing: a regular renewal follows it soon.
+  if (renewing.repairs || status.ok()) notify_renewal(holding, status);
 }
 
 // Reports the first renewal that fails, and the first that succeeds again.
