@@ -26,6 +26,12 @@ struct Held : TicketScript {
     REQUIRE(wait->confirmed());
     skip();
   }
+  // Server 2 votes then, and confirms.
+  void confirm_everywhere() {
+    confirm();
+    push_vote(2, 700);
+    number(2, "RENEW", 700);
+  }
   int64_t valid_until() const { return wait->valid_until().count - 1'000'000; }
 };
 
@@ -139,9 +145,7 @@ TEST_CASE(
 
 TEST_CASE("ticket hold: a renewal fails as soon as too few servers can confirm it, and goes on") {
   Held s;
-  s.confirm();
-  s.push_vote(2, 700);
-  s.number(2, "RENEW", 700);
+  s.confirm_everywhere();
   s.wait->renew(s.now, {1000});
   s.skip();
   const Refusal lost{Refusal::Code::kLost, "connection refused"};
@@ -208,9 +212,7 @@ TEST_CASE("ticket hold: a lost lock is released when its user says so") {
 
 TEST_CASE("ticket hold: a server that has lost the hold gets it again when a quorum still has it") {
   Held s;
-  s.confirm();
-  s.push_vote(2, 700);
-  s.number(2, "RENEW", 700);
+  s.confirm_everywhere();
   s.wait->renew(s.now, {1000});
   s.skip();
   s.number(0, "RENEW", -1);  // the last round says that server 1 and 2 have it, also while they are down
@@ -257,9 +259,7 @@ TEST_CASE("ticket hold: a RENEW that finds a larger token has found another vote
 
 TEST_CASE("ticket hold: a late answer from before a repair does not end it") {
   Held s;
-  s.confirm();
-  s.push_vote(2, 700);
-  s.number(2, "RENEW", 700);
+  s.confirm_everywhere();
   s.wait->renew(s.now, {1000});
   const Asked first = s.asked(0, "RENEW");
   s.at(500'000);  // the renewal is repeated

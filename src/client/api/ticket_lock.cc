@@ -223,7 +223,7 @@ bool TicketLock::has_failed(size_t server) const {
 bool TicketLock::lacks_quorum() const {
   size_t failed = 0;
   for (size_t i = 0; i < reports_.size(); ++i) failed += has_failed(i) ? 1 : 0;
-  return failed > settings_.channels.size() - settings_.config.quorum;
+  return failed > spare();
 }
 
 // The servers that have not answered for a while.
@@ -267,7 +267,6 @@ void TicketLock::judge() {
   const bool acquires =
       now_in == State::kAcquiring || now_in == State::kQueued || now_in == State::kPausing;
   if (!acquires) return;
-  const size_t spare = settings_.channels.size() - settings_.config.quorum;
   const auto refused = static_cast<size_t>(std::ranges::count_if(reports_, [](const ServerReport& r) {
     return r.outcome == Outcome::kRefused && client::is_permanent(r.error);
   }));
@@ -276,7 +275,7 @@ void TicketLock::judge() {
   } else {
     attempt_at_ = client::kNeverUs;
   }
-  if (refused > spare) failure_ = Outcome::kRefused;
+  if (refused > spare()) failure_ = Outcome::kRefused;
   if (failure_ || too_new_) wait_->release(Loop::time_us());
 }
 
@@ -343,9 +342,8 @@ void TicketLock::follow_end(State before) {
     known_state_ = state();
     return;
   }
-  const size_t spare = settings_.channels.size() - settings_.config.quorum;
   const bool alone = outcome == Outcome::kTimeout &&
-                     (before == State::kPausing || count_of(reports_, Outcome::kUnreachable) > spare);
+                     (before == State::kPausing || count_of(reports_, Outcome::kUnreachable) > spare());
   if (alone || outcome == Outcome::kUnreachable) outcome = why_late(reports_);
   status_ = status_of(outcome, reports_);
 }

@@ -79,6 +79,8 @@ class TicketLock final : public LockDriver,
   void record(const client::Asked& asked, const client::Answer& answer);
   void forget_answers();
   bool has_failed(size_t server) const;
+  // How many servers may fail.
+  size_t spare() const { return settings_.channels.size() - settings_.config.quorum; }
   bool lacks_quorum() const;
   void record_silence();
   void on_parked();

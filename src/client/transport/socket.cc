@@ -5,12 +5,13 @@
 #include <uv.h>
 
 #include <cassert>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "client/transport/loop.h"
+#include "core/base/buffer.h"
+#include "core/codec/reply.h"
 
 namespace holdfast::client {
 
@@ -35,13 +36,6 @@ std::optional<sockaddr_storage> numeric(const std::string& host, int port) {
   if (uv_ip4_addr(host.c_str(), port, reinterpret_cast<sockaddr_in*>(&address)) == 0) return address;
   if (uv_ip6_addr(host.c_str(), port, reinterpret_cast<sockaddr_in6*>(&address)) == 0) return address;
   return std::nullopt;
-}
-
-// The first line of a request, or of a word in it.
-void append_head(std::string& request, char kind, size_t number) {
-  char digits[20];
-  const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  request.append(1, kind).append(digits, static_cast<size_t>(end - digits)).append("\r\n");
 }
 
 // Returns the address with this port, which has the same offset in IPv4 and IPv6 addresses.
@@ -143,21 +137,18 @@ void SocketConnection::stream_read(std::string_view bytes) {
   stream_end(reader_.error());
 }
 
-// Not by hiredis, whose formatter took a quarter of the CPU time of a lock.
+// A request has the form of a reply: an array of bulk strings. hiredis formats it with sprintf, which took
+// a quarter of the client's instructions of a lock.
 void SocketConnection::send(const std::vector<std::string>& argv) {
   assert(open_);
   size_t total = 0;
   for (const std::string& word : argv) total += word.size();
   if (total > kMaxUnsentBytes) return stream_->give_up();
-  constexpr size_t kHead = 24;  // bytes beside those of a word
-  std::string request;
-  request.reserve(total + kHead * (argv.size() + 1));
-  append_head(request, '*', argv.size());
-  for (const std::string& word : argv) {
-    append_head(request, '$', word.size());
-    request.append(word).append("\r\n");
-  }
-  stream_->write(request);
+  Buffer bytes;
+  holdfast::Reply request(bytes, 2);
+  request.array(argv.size());
+  for (const std::string& word : argv) request.bulk(word);
+  stream_->write(bytes.view());
 }
 
 }  // namespace holdfast::client

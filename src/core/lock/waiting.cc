@@ -149,8 +149,8 @@ std::string_view first_holder_of(const Entry& e) {
 
 // Records the holder of the key for deadlock.cc and the log, and sets the timer for the key's next change.
 // A string that is longer than each owner holds the key too, but its owner waits nowhere, and copies of it
-// would be expensive. `next`: the queue must be served then for another reason. `alone`: the only request
-// is that of the holder, which has a vote. Then nobody waits for the holder.
+// would be expensive. `next`: the queue must be served then for another reason. `alone`: the queue
+// has only the request of the holder, which has a vote. Then no request waits for the holder.
 void record_key_state(Context& ctx, WaitQueue* q, const Entry& e, TimeMs next = kNever,
                       bool alone = false) {
   const bool owned = type_of(e) == EntryType::kString && value_of(e).size() <= kMostOwnerBytes && !alone;

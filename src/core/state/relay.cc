@@ -11,8 +11,9 @@ size_t Relay::bytes_of(const Slot& s) {
 }
 
 Relay::Slot* Relay::find(const Place& place, std::string_view slot) const {
-  const auto& part = by_name_.part(place.key.hash);
-  const auto it = part.find(Name{place, slot});
+  const Name name{place, slot};
+  const auto& part = by_name_.part(ByName()(name));
+  const auto it = part.find(name);
   return it == part.end() ? nullptr : *it;
 }
 
@@ -23,7 +24,7 @@ Relay::Slot* Relay::make(const Place& place, std::string_view slot) {
   s.key_hash = place.key.hash;
   s.slot = slot;
   s.self = std::prev(slots_.end());
-  by_name_.part(s.key_hash).insert(&s);
+  by_name_.part(ByName()(&s)).insert(&s);
   bytes_ += bytes_of(s);
   while (slots_.size() > kMostSlots || (bytes_ > kMostBytes && slots_.size() > 1)) forget_oldest();
   return &s;
@@ -33,7 +34,7 @@ void Relay::forget_oldest() {
   Slot* s = &slots_.front();
   bytes_ -= bytes_of(*s);
   unlink(s);
-  by_name_.part(s->key_hash).erase(s);
+  by_name_.part(ByName()(s)).erase(s);
   slots_.pop_front();
 }
 

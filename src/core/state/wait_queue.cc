@@ -101,7 +101,6 @@ std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
 }
 
 void WaitQueues::set_rank(Waiter* w, const Rank& rank) {
-  if (rank == w->rank) return;
   w->queue->waiters.erase(w->rank);
   w->queue->votes -= w->has_vote() ? 1 : 0;
   w->rank = rank;
