@@ -43,6 +43,8 @@ test-quick:  ## unit tests and transcripts only, without sanitizers; ARGS='-tc=L
 
 # The commit of the first release; tests/folders/README.md has a list.
 OLD_COMMIT = efe9ab9
+# The packages that it needs in addition.
+OLD_DEPS = liblzf-dev
 OLD = build/old/$(OLD_COMMIT)
 test-downgrade: build/holdfast-server old-server  ## this version's folder in an earlier server; OLD_COMMIT=...
 	@HOLDFAST_SERVER=$< tests/folders/downgrade_test.py
@@ -54,6 +56,7 @@ old-server: $(OLD)/build/holdfast-server
 # With a precompiled header that its files do not know, a compilation takes an eighth of the time.
 $(OLD)/build/holdfast-server: tests/folders/old_server.h tests/folders/old_compiler.sh
 	$(Q)rm -rf $(OLD) && mkdir -p $(OLD)
+	@$(call install,$(OLD_DEPS))
 	$(Q)git archive $(OLD_COMMIT) | tar -x -C $(OLD)
 	$(Q)cd $(OLD) && $(ASAN_CXX) -std=c++20 -O0 -g -w -fPIC -Isrc $(filter-out -I%,$(INCLUDES)) -Xclang \
 	  -fpch-instantiate-templates -x c++-header -o old_server.pch $(CURDIR)/tests/folders/old_server.h

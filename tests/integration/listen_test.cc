@@ -226,6 +226,20 @@ TEST_CASE("--timeout: a client that waits with ASYNC, has subscribed or monitors
   CHECK(waiter.reply().find("bob") != std::string::npos);
 }
 
+TEST_CASE("--timeout: a client whose reply waits for the disk is not idle") {
+  const TempFolder folder;
+  const std::string delay = folder.file("delay");
+  const std::string library = std::filesystem::path(server_program()).replace_filename("slow-fsync.so");
+  Launch launch{{"--timeout", "1", "--dir", folder.file("data"), "--appendfsync", "always"}};
+  launch.env = {"LD_PRELOAD=" + library, "HOLDFAST_FSYNC_DELAY=" + delay,
+                "ASAN_OPTIONS=verify_asan_link_order=0"};
+  const Server server(launch);
+  Client client(server);
+  std::ofstream(delay) << 2500;  // ms: the server looks for idle clients once a second
+  CHECK(client.ask("SET k v") == "+OK");
+  std::filesystem::remove(delay);
+}
+
 TEST_CASE("a stale socket is replaced") {
   const TempFolder folder;
   leave_stale_socket(folder.file("s"));

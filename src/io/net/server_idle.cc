@@ -31,6 +31,7 @@ void Server::close_idle() {
   for (Connection* connection : connections_) {
     if (connection == nullptr || !is_due(connection->last_active() + allowed, at)) continue;
     if (engine_.blocked(connection->id()) || engine_.awaits_push(connection->id())) continue;
+    if (connection->held()) continue;  // it waits for a reply, which waits for the disk
     connection->close();
   }
 }
