@@ -38,7 +38,10 @@ LIB = $(wildcard src/core/*/*.cc src/tls/*.cc src/io/*/*.cc)
 CLIENT = $(wildcard src/client/*/*.cc src/core/*/*.cc src/tls/*.cc)
 include src/client/scripts.mk src/io/http/page.mk
 .DEFAULT_GOAL = all
-CLI = $(wildcard src/cli/*.cc)
+CLI = $(wildcard src/cli/*.cc) $(PROXY)
+PROXY = $(wildcard src/proxy/*.cc)
+# Those of the proxy that the unit tests test.
+PROXY_PARTS = $(filter-out %/program.cc,$(PROXY))
 # Those of the command that the unit tests test.
 CLI_PARTS = $(addprefix src/cli/,columns.cc note.cc output.cc printable.cc servers.cc show.cc top_state.cc \
   top_table.cc)
@@ -75,14 +78,14 @@ run:  ## install missing packages, build, start the server; ARGS='--port 7000' a
 format:  ## format the C++ files as lint requires
 	$(Q)clang-format -i $(CXX_FILES)
 
-lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions and files
+lint:  ## clang-format, clang-tidy, cppcheck, include rules, rows of commands, sizes of functions and files
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
-	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-suites lint-mutations lint-format \
-	  lint-cppcheck lint-tidy
+	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-commands lint-sizes lint-suites lint-mutations \
+	  lint-format lint-cppcheck lint-tidy
 
 deps:  ## install the missing Debian packages for build, tests, benchmarks, lint, packages
-	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS) \
-	  $(OLD_DEPS))
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS) $(PACKAGE_DEPS) \
+	  $(PACKAGE_TEST_DEPS) $(OLD_DEPS))
 
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 

@@ -2,7 +2,7 @@
 SHARE = $(DESTDIR)$(PREFIX)/share
 SYSCONFDIR = $(if $(filter /usr /usr/local,$(PREFIX)),,$(PREFIX))/etc
 CONFIG = $(DESTDIR)$(SYSCONFDIR)/holdfast/holdfast.conf
-UNITS = holdfast-server.service holdfast-server@.service holdfast-server.socket
+UNITS = holdfast-server.service holdfast-server@.service holdfast-server.socket holdfast-proxy.service
 UNIT_DIR = $(DESTDIR)$(PREFIX)/lib/systemd/system
 ZSH_FUNCTIONS = site-functions
 install: all man install-library install-completions build/holdfast.conf  ## copy all to DESTDIR/PREFIX

@@ -8,7 +8,7 @@ LOOSE := $(if $(wildcard .git),$(shell { git diff --name-only HEAD; git ls-files
 # These have flags of their own, or a program has another file in their place, or curses.h defines common words as
 # macros.
 LOOSE += src/core/base/fiber.cc $(addprefix src/io/os/,build_info.cc clock.cc cores.cc host_info.cc) \
-  src/cli/holdfast.cc src/cli/top.cc src/cli/top_screen.cc
+  src/cli/holdfast.cc src/cli/top.cc src/cli/top_screen.cc src/proxy/program.cc
 
 # $(1): the name of the unit, $(2): its files.
 unit = $(eval UNIT_NAMES += $(1))$(eval files_of.$(1) := $(filter-out $(LOOSE) $(taken),$(2)))$(eval \

@@ -74,7 +74,7 @@ sim-server: build/sim-server  ## the whole server on a simulated disk; SEED=n is
 	@$< '$(SEED)' '$(or $(STEPS),1000000)'
 
 # The server with a simulated libuv, clock and machine, and without HTTP.
-SIM_SERVER = $(filter-out src/io/http/%.cc src/io/os/clock.cc src/io/os/cores.cc src/io/os/host_info.cc,$(LIB)) \
+SIM_SERVER = $(filter-out src/io/http/%.cc src/io/program/%.cc src/io/os/clock.cc src/io/os/cores.cc src/io/os/host_info.cc,$(LIB)) \
   $(filter-out %/server_sim.cc %_test.cc,$(wildcard tests/simulation/server/*.cc)) tests/simulation/frame.cc
 SIM_LIBS = -Wl,--wrap=pthread_mutex_lock $(filter-out -luv,$(LIBS))
 build/release/tests/simulation/%.o build/release/src/units/tests-%.o: INCLUDES += -Itests
@@ -88,8 +88,8 @@ build/asan/server-simulation: $(call asan,$(SIM_SERVER) tests/simulation/server/
 	$(Q)$(ASAN_CXX) $(ASAN) $(ASAN_LD) $(LDFLAGS) -Wl,--as-needed -o $@ $(call linked,$^) $(SIM_LIBS)
 
 build/sim: $(call release,$(sort $(LIB) $(CLIENT) $(SIM)))
-build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT)) $(CLI_PARTS)) $(call quick,$(QUICK))
-build/asan/unit-tests: $(call asan,$(sort $(LIB) $(CLIENT) $(UNIT)) $(CLI_PARTS))
+build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT)) $(CLI_PARTS) $(PROXY_PARTS)) $(call quick,$(QUICK))
+build/asan/unit-tests: $(call asan,$(sort $(LIB) $(CLIENT) $(UNIT)) $(CLI_PARTS) $(PROXY_PARTS))
 build/asan/integration-tests: $(call asan,$(INTEGRATION) $(CLIENT) tests/unit/main.cc)
 
 # The tests' own objects: without optimisation, as they run once, and from one precompiled header. $(1): the kind

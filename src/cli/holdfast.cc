@@ -20,6 +20,7 @@
 #include "cli/verbs.h"
 #include "io/os/build_info.h"
 #include "io/os/standard_streams.h"
+#include "proxy/program.h"
 
 namespace holdfast {
 namespace {
@@ -73,6 +74,7 @@ std::string usage() {
       "  run [options] NAME -- COMMAND...    run a command while holding a lock\n"
       "  elect [options] NAME -- COMMAND...  run a command on one machine at a time\n"
       "{}"
+      "  proxy --servers A,B,C [options]     serve majority locks to Redis clients\n"
       "  restore --dir DIR FILE              make a data folder from a backup\n"
       "  check [--repair] PATH...            verify a data folder, or files of one: snapshot, journal, "
       "meta\n"
@@ -113,6 +115,7 @@ std::string help_of(std::string_view verb) {
   if (verb == "run") return parse_run({"--help"}).help;
   if (verb == "elect") return parse_elect({"--help"}).help;
   if (verb == "restore") return kRestoreHelp;
+  if (verb == "proxy") return proxy::help_text();
   return verb == "check" ? kCheckHelp : verb_help(verb);
 }
 
@@ -136,6 +139,8 @@ int run(const std::vector<std::string>& words) {
 }  // namespace holdfast
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "proxy")
+    return holdfast::proxy::run_proxy(argc - 1, argv + 1);
   holdfast::open_closed_streams(holdfast::ClosedOutput::kFails);
   const std::vector<std::string> words(argv + 1, argv + argc);
   holdfast::hide_arguments(argc, argv);

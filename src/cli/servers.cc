@@ -29,10 +29,10 @@ void keep(Round& round, size_t i, const client::Value& value, steady_clock::time
   if (--round.open == 0) round.done(round.answers);
 }
 
-client::ClientConfig place_of(const std::string& where) {
-  client::ClientConfig place = client::open_place(where);
-  for (client::Address& address : place.servers) address.client_name = "holdfast";
-  return place;
+client::ClientConfig config_of(const std::string& where) {
+  client::ClientConfig config = client::client_config_of(where);
+  for (client::Address& address : config.servers) address.client_name = "holdfast";
+  return config;
 }
 
 }  // namespace
@@ -44,9 +44,9 @@ std::string Answer::why() const {
 }
 
 Servers::Servers(const std::string& where)
-    : place_(place_of(where)), ring_(place_.names(), place_.replicas) {
+    : config_(config_of(where)), ring_(config_.names(), config_.replicas) {
   loop_.post([this] {
-    for (const client::Address& address : place_.servers)
+    for (const client::Address& address : config_.servers)
       links_.push_back(client::make_link(loop_, address));
   });
 }
@@ -56,7 +56,7 @@ Servers::~Servers() {
 }
 
 std::vector<size_t> Servers::all() const {
-  std::vector<size_t> numbers(place_.servers.size());
+  std::vector<size_t> numbers(config_.servers.size());
   std::iota(numbers.begin(), numbers.end(), size_t{0});
   return numbers;
 }
@@ -76,7 +76,7 @@ std::vector<Answer> Servers::ask(const std::vector<size_t>& servers, const std::
   loop_.post([this, round, servers, argv] {
     for (size_t i = 0; i < servers.size(); ++i) {
       const auto asked = steady_clock::now();
-      links_[servers[i]]->ask(argv, place_.server_timeout, [round, i, asked](const client::Value& value) {
+      links_[servers[i]]->ask(argv, config_.server_timeout, [round, i, asked](const client::Value& value) {
         keep(*round, i, value, asked);
       });
     }
@@ -95,7 +95,7 @@ void Servers::start(size_t server, const std::vector<std::vector<std::string>>& 
     if (links_.empty()) return;  // a callback started this while the destructor ran
     for (size_t i = 0; i < requests.size(); ++i) {
       const auto asked = steady_clock::now();
-      links_[server]->ask(requests[i], place_.server_timeout,
+      links_[server]->ask(requests[i], config_.server_timeout,
                           [round, i, asked](const client::Value& value) { keep(*round, i, value, asked); });
     }
   });

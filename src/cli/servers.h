@@ -31,17 +31,18 @@ struct Answer {
 
 class Servers {
  public:
-  // `where` is an address as --servers takes it. Throws std::invalid_argument as client::open_place() does.
+  // `where` is an address as --servers takes it. Throws std::invalid_argument as client::client_config_of()
+  // does.
   explicit Servers(const std::string& where);
   ~Servers();
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
 
-  const client::ClientConfig& place() const { return place_; }
+  const client::ClientConfig& config() const { return config_; }
   // Servers have indices, in the order of --servers. Both return them in ascending order.
   std::vector<size_t> all() const;
   std::vector<size_t> of_key(const std::string& key) const;
-  std::string name(size_t server) const { return place_.servers[server].text(); }
+  std::string name(size_t server) const { return config_.servers[server].text(); }
 
   // Sends `argv` to all in parallel, and waits until each server replied or timed out. Returns one answer
   // for each server, in the order of `servers`.
@@ -64,7 +65,7 @@ class Servers {
                      const OnPatternMessage& on_message, const Lost& lost);
 
  private:
-  const client::ClientConfig place_;
+  const client::ClientConfig config_;
   const client::Ring ring_;
   std::vector<std::unique_ptr<client::Link>> links_;  // for the loop's thread only
   client::Loop loop_;                                 // the last member, so that its thread ends first

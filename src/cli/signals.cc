@@ -33,7 +33,7 @@ bool ignored(int number) {
 
 }  // namespace
 
-Signals::Signals() : nohup_(ignored(SIGHUP)) {
+Signals::Signals(BrokenPipe broken_pipe) : nohup_(ignored(SIGHUP)) {
   sigset_t watched = set_of({});
   for (int number : kWatched) sigaddset(&watched, number);
   fd_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -41,7 +41,8 @@ Signals::Signals() : nohup_(ignored(SIGHUP)) {
   sigaddset(&watched, SIGTTOU);
   pthread_sigmask(SIG_BLOCK, &watched, nullptr);
   signal(SIGCHLD, SIG_DFL);  // some parents leave it ignored, which discards exit statuses
-  signal(SIGPIPE, SIG_IGN);  // a message without a reader must not end this process and its command
+  // A message without a reader must not end a process whose command or lock needs it.
+  if (broken_pipe == BrokenPipe::kFails) signal(SIGPIPE, SIG_IGN);
 }
 
 Signals::~Signals() { close(fd_); }

@@ -11,7 +11,11 @@ namespace holdfast {
 // takes the terminal back. Construct it before any thread starts: threads inherit the blocked signals.
 class Signals {
  public:
-  Signals();
+  // What a write to an output without a reader does: it fails, or it ends the process without a word, as
+  // with the verbs that handle no signals.
+  enum class BrokenPipe { kFails, kEnds };
+
+  explicit Signals(BrokenPipe broken_pipe = BrokenPipe::kFails);
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;

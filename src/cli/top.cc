@@ -189,9 +189,9 @@ int verb_top(const Call& call) {
   const bool batch = call.top.batch || call.json;
   if (!batch && (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0))
     return fail(kUsage, "top: standard input or output is not a terminal; use --batch or --json");
-  const Signals signals;
+  const Signals signals(batch ? Signals::BrokenPipe::kEnds : Signals::BrokenPipe::kFails);
   Servers servers(call.servers);
-  for (const client::Address& address : servers.place().servers) {
+  for (const client::Address& address : servers.config().servers) {
     if (address.redis && call.top.database > 0)
       return fail(kUsage, "top: --db {}: on Redis all locks are in database 0", call.top.database);
   }

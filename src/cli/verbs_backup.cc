@@ -96,7 +96,7 @@ int verb_backup(const Call& call) {
     return fail(kUsage, "a backup is not text for a terminal: name a file, or redirect the output");
   const Signals signals;  // before the threads of Servers
   Servers servers(call.servers);
-  if (servers.all().size() != 1 || servers.place().servers[0].redis)
+  if (servers.all().size() != 1 || servers.config().servers[0].redis)
     return fail(kUsage,
                 "backup reads one Holdfast server: name it alone in --servers. Make a backup of each "
                 "server of a quorum");

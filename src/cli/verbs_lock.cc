@@ -68,7 +68,7 @@ void print_result(const Call& call, const Tally& tally, int status, size_t serve
 // Returns the quorum for the hold. It depends on the mode of the hold, so this asks the servers that have
 // it.
 size_t quorum_for(Servers& servers, const Call& call) {
-  const client::ClientConfig& place = servers.place();
+  const client::ClientConfig& config = servers.config();
   size_t quorum = 0;
   for (const Answer& answer :
        servers.ask(servers.of_key(call.lock.name), {"LOCKS", "INFO", call.lock.name})) {
@@ -78,16 +78,16 @@ size_t quorum_for(Servers& servers, const Call& call) {
       const Mode mode = name == "shared"  ? Mode::kSharedLock
                         : name == "limit" ? Mode::kCountedLock
                                           : Mode::kExclusiveLock;
-      quorum = std::max(quorum, quorum_of(place, mode));
+      quorum = std::max(quorum, quorum_of(config, mode));
     }
   }
-  return quorum > 0 ? quorum : place.write_quorum;
+  return quorum > 0 ? quorum : config.write_quorum;
 }
 
 // Sends UNLOCK or RENEW and prints the result. `done` is the participle for it: "released" or "renewed".
 int settle(const Call& call, const std::vector<std::string>& argv, std::string_view done) {
   Servers servers(call.servers);
-  const size_t quorum = servers.place().replicas > 1 ? quorum_for(servers, call) : 1;
+  const size_t quorum = servers.config().replicas > 1 ? quorum_for(servers, call) : 1;
   const std::vector<Answer> answers = servers.ask(servers.of_key(call.lock.name), argv);
   const Tally tally = tally_of(answers);
   const int status = status_of(tally, quorum);
@@ -123,7 +123,7 @@ int for_all_holds(const Call& call, const std::string& subcommand, std::string_v
   }
   report_failures(answers);
   if (call.json ? !print_json(json) : !flush()) return kNoOutput;
-  return tally_of(answers).failed <= answers.size() - servers.place().write_quorum ? 0 : kUnavailable;
+  return tally_of(answers).failed <= answers.size() - servers.config().write_quorum ? 0 : kUnavailable;
 }
 
 bool print_grant(const Call& call, const Hold& hold) {

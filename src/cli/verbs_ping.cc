@@ -70,7 +70,7 @@ std::vector<Health> examine(Servers& servers) {
     for (const Answer* answer : {&pings[i], &times[i], &versions[i]}) {
       if (health.why.empty() && !answer->good()) health.why = answer->why();
     }
-    const bool redis = servers.place().servers[i].redis;
+    const bool redis = servers.config().servers[i].redis;
     if (health.why.empty() && health.version.empty() && !redis)
       health.why = "not a Holdfast server, but redis_version " + health.redis_version;
   }
@@ -117,7 +117,7 @@ Json json_of(const Health& health) {
 
 int verb_ping(const Call& call) {
   Servers servers(call.servers);
-  const client::ClientConfig& place = servers.place();
+  const client::ClientConfig& config = servers.config();
   const std::vector<Health> healths = examine(servers);
   size_t away = 0;
   Json rows = Json::array();
@@ -126,7 +126,7 @@ int verb_ping(const Call& call) {
     rows.push_back(json_of(health));
   }
   // True if every key can be locked, whichever servers it maps to.
-  const bool quorum = away <= place.replicas - place.write_quorum;
+  const bool quorum = away <= config.replicas - config.write_quorum;
   const size_t usable = healths.size() - away;
   if (call.json) {
     if (!print_json({{"servers", rows}, {"quorum", quorum}})) return kNoOutput;

@@ -100,7 +100,7 @@ class TlsPeer {
 };
 
 Address address_of(int port, const std::string& settings, const std::string& host = "127.0.0.1") {
-  return client::open_place("holdfasts://" + host + ":" + std::to_string(port) + "?" + settings)
+  return client::client_config_of("holdfasts://" + host + ":" + std::to_string(port) + "?" + settings)
       .servers.at(0);
 }
 

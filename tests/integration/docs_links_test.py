@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the form of the pages, without a server. Each link leads to an existing file and heading. Each
-page of docs/ has a title and a first paragraph, and links lead to it from README.md. Each section that
-README.md once had has a place in the pages (moved_sections.txt). The last line is "N passed, N failed"."""
+page of docs/ has a title and a first paragraph, and links lead to it from README.md. The last line is
+"N passed, N failed"."""
 import contextlib
 import pathlib
 import re
@@ -21,8 +21,6 @@ REQUIRED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "src/README.md", "te
             *(f"docs/tutorials/{name}.md" for name in
               ("cron-on-three-machines", "python-fencing-token", "quorum-of-three", "run-as-a-service",
                "who-holds-my-lock")))
-MOVED_SECTIONS = 134  # entries of moved_sections.txt
-MOVED = pathlib.Path(__file__).with_name("moved_sections.txt")
 URL = re.compile(r"https?://[\w-]+(\.[\w-]+)*(:\d+)?([/?#][^\s<>\"]*)?")
 # Paths of the machine of an author, and paths outside the project.
 FOREIGN = re.compile(r"(?<![\w.*-])/(?:work|root|Users)/[\w.-]*|/home/[a-z][\w.-]*/[\w.-]*"
@@ -124,29 +122,6 @@ def form_faults(page):
 @test
 def each_page_of_docs_begins_with_a_title_and_text_and_has_no_empty_section(_):
     no_faults(fault for page in docs() for fault in form_faults(page))
-
-
-def moved_faults(moved):
-    anchors = {page.name: page.anchors for page in all_pages()}
-    seen = set()
-    for line in moved:
-        old, *places = re.split(r" -> |, (?=docs/|README\.md)", line)
-        if not places or not all(re.fullmatch(r"[^#\s]+#\S+", place) for place in places):
-            yield f"not `old heading -> page#anchor, ...`: {line}"
-        elif old in seen:
-            yield f"the line occurs twice: {line}"
-        for page, _, anchor in (place.partition("#") for place in places):
-            if anchor not in anchors.get(page, ()):
-                yield f"no such page or heading: {line}"
-        seen.add(old)
-    if len(moved) < MOVED_SECTIONS:
-        yield f"{MOVED.name} has {len(moved)} sections; {MOVED_SECTIONS} are needed"
-
-
-@test
-def each_former_section_of_the_readme_has_a_place_in_the_pages(_):
-    lines = MOVED.read_text(encoding="utf-8").splitlines()
-    no_faults(moved_faults([line for line in lines if line and line[0] != "#"]))
 
 
 @test

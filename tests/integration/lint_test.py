@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Tests the checks of `make lint` that are scripts of this project: they must report a wrong include."""
+"""Tests the checks of `make lint` that are scripts of this project: they must report a wrong include,
+a handler outside the rows of the commands, and a mutation that does not fit."""
 import pathlib
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/lint"), str(ROOT / "tests/mutation")]
+import command_rows  # noqa: E402
 import include_rules  # noqa: E402
 import mutations  # noqa: E402
 
@@ -15,6 +17,8 @@ CASES = [
     ("src/core/base/a.h", '"core/keyspace/b.h"', "src/core/base includes only itself"),
     ("src/core/state/a.cc", '"core/lock/b.h"', "src/core/state includes only itself"),
     ("src/core/state/a.cc", '"core/command/b.h"', None),
+    ("src/core/lock/a.cc", '"core/values/b.h"', "src/core/lock includes only itself"),
+    ("src/core/values/a.cc", '"core/lock/b.h"', None),
     ("src/core/handlers/a.cc", '"core/engine/b.h"', None),
     ("src/core/a.cc", '"core/base/b.h"', "move the file into one of them"),
     ("src/core/lock/a.cc", '"io/os/b.h"', "the core includes only itself"),
@@ -45,10 +49,43 @@ def test_include_rules():
             assert words in found[0][3], f"{name} with {header}: {found[0][3]}"
 
 
+# A file, a line of it, and a part of the message, or None if the line is allowed.
+ROW_CASES = [
+    ("src/core/engine/a.cc", "if (command.handler == cmd_exec) return;", "names cmd_exec"),
+    ("src/core/engine/a.cc", "for (const Handler h : {cmd_ping, cmd_quit}) {", "names cmd_ping"),
+    ("src/core/engine/a.cc", "cmd_ping(r);", "names cmd_ping"),
+    ("src/core/handlers/a.cc", "if (r.command.handler != cmd_exec) return;", "names cmd_exec"),
+    ("src/core/handlers/a.cc", "void cmd_ping(Request& r) { cmd_exec(r); }", None),
+    ("src/core/engine/a.cc", "// cmd_ping is in cmd_connection.cc", None),
+    ("src/core/command/handlers.h", "void cmd_ping(Request&), cmd_exec(Request&);", None),
+    ("src/core/command/a.cc", 'constexpr char kReads[] = " ping exec ";', "lists commands"),
+    ("src/core/command/a.cc", 'reply.error("ping failed");', None),
+]
+
+
+def test_command_rows():
+    """a handler or a list of commands outside the rows is reported with its file and line"""
+    for name, line, words in ROW_CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = pathlib.Path(folder, "src/core/command/table_all.cc")
+            path = pathlib.Path(folder, name)
+            for parent in (rows.parent, path.parent):
+                parent.mkdir(parents=True, exist_ok=True)
+            rows.write_text('    {"ping", cmd_ping, -1,\n    {"exec", cmd_exec, 1,\n', encoding="utf-8")
+            path.write_text(f"#pragma once\n{line}\n", encoding="utf-8")
+            found = list(command_rows.faults_in(pathlib.Path(folder)))
+        if words is None:
+            assert not found, f"{name} may have '{line}', but: {found}"
+        else:
+            assert len(found) == 1 and found[0][:2] == (name, 2), f"{name} with '{line}': {found}"
+            assert words in found[0][2], f"{name} with '{line}': {found[0][2]}"
+
+
 def test_project_is_clean():
-    """no file of the project has a wrong include"""
-    found = list(include_rules.faults_in(ROOT))
+    """no file of the project has a wrong include, or names a command that its rows should describe"""
+    found = list(include_rules.faults_in(ROOT)) + list(command_rows.faults_in(ROOT))
     assert not found, found
+    assert len(command_rows.names_of_commands(ROOT)) > 300  # else it has found nothing to compare with
 
 
 def test_mutations_fit():
@@ -75,7 +112,8 @@ def test_unfit_mutations():
 
 def main():
     failed = 0
-    tests = [test_include_rules, test_project_is_clean, test_mutations_fit, test_unfit_mutations]
+    tests = [test_include_rules, test_command_rows, test_project_is_clean, test_mutations_fit,
+             test_unfit_mutations]
     for test in tests:
         try:
             test()

@@ -118,7 +118,7 @@ TEST_CASE("redis over tls: requests, large requests, waits and watches work") {
   TlsRedis redis(set.certificates);
   Inbox<Reply> waited;
   Inbox<std::string> heard;
-  Rig rig(client::open_place("rediss://" + redis.address() + set.settings()).servers.at(0));
+  Rig rig(client::client_config_of("rediss://" + redis.address() + set.settings()).servers.at(0));
   CHECK(text(rig.send({"PING"})) == "text 0 PONG");
   const std::string large(size_t{5} << 20, 'x');
   CHECK(rig.send({"ECHO", large}).text == large);
@@ -138,9 +138,9 @@ TEST_CASE("redis over tls: a server with an expired certificate is rejected, exc
   set.certificates.issue("old", "ca", -1);
   const TlsRedis redis(set.certificates, 0, {"--tls-auth-clients", "no"}, "old");
   const std::string place = "rediss://" + redis.address();
-  Rig rig(client::open_place(place + set.settings()).servers.at(0));
+  Rig rig(client::client_config_of(place + set.settings()).servers.at(0));
   CHECK(text(rig.send({"PING"})) == "lost 0 TLS: certificate verify failed: certificate has expired");
-  Rig insecure(client::open_place(place + "?insecure").servers.at(0));
+  Rig insecure(client::client_config_of(place + "?insecure").servers.at(0));
   CHECK(text(insecure.send({"PING"})) == "text 0 PONG");
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("redis over tls: a thousand requests at once get their replies in orde
   const Set set;
   const TlsRedis redis(set.certificates);
   Inbox<Value> inbox;
-  Rig rig(client::open_place("rediss://" + redis.address() + set.settings()).servers.at(0));
+  Rig rig(client::client_config_of("rediss://" + redis.address() + set.settings()).servers.at(0));
   rig.run([&] {
     for (int i = 0; i < 1000; ++i)
       rig.link().ask({"INCR", "n"}, kLong, [&](const Value& value) { inbox.put(value); });
@@ -160,7 +160,7 @@ TEST_CASE("redis over tls: the client reconnects to a server that was killed and
   const Set set;
   auto redis = std::make_unique<TlsRedis>(set.certificates);
   const int port = redis->port();
-  Rig rig(client::open_place("rediss://" + redis->address() + set.settings()).servers.at(0));
+  Rig rig(client::client_config_of("rediss://" + redis->address() + set.settings()).servers.at(0));
   CHECK(text(rig.send({"PING"})) == "text 0 PONG");
   redis.reset();
   until("the client notices the end", [&] { return rig.send({"PING"}).kind == Kind::kLost; });

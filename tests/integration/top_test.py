@@ -424,6 +424,15 @@ def a_signal_ends_a_batch(_):
 
 
 @test
+def a_reader_that_leaves_ends_a_batch_without_a_message(_):
+    for form in "--batch", "--json":
+        with start("top", form, *FAST) as running:
+            running.stdout.readline()
+            running.stdout.close()
+            equal((running.wait(LIMIT_S), running.stderr.read()), (-signal.SIGPIPE, ""))
+
+
+@test
 def keys_that_are_binary_wide_or_hostile_are_escaped(server):
     hostile = b"\x1b[2J\x1b]0;x\x07\xff\xfe evil"
     wide = "作業:鍵".encode()

@@ -18,12 +18,13 @@ TLS = r'"tls/[^"]+"'
 IO = r'"io/[^"]+"'
 CLIENT = r'"client/[^"]+"'
 CLI = r'"cli/[^"]+"'
+PROXY = r'"proxy/[^"]+"'
 
 # The rooms, in their order. A file may include its own room and the rooms before it.
 ROOMS = {
-    "core": ["base", "keyspace", "codec", "command", "state", "events", "lock", "persist", "script",
-             "engine", "handlers"],
-    "io": ["os", "config", "disk", "net", "http"],
+    "core": ["base", "keyspace", "codec", "command", "state", "events", "lock", "values", "persist",
+             "script", "engine", "handlers"],
+    "io": ["os", "config", "disk", "net", "http", "program"],
     "client": ["base", "algorithm", "transport", "api"],
 }
 
@@ -49,10 +50,14 @@ AREAS = [
     (r"src/cli/(check|backup_file|restore)", [STD, POSIX, CORE, IO, CLI, r"<(nlohmann|fmt)/.*>"],
      "the check of a data folder, and its backup, include the shell, the core, std, fmt and nlohmann"),
     (r"src/cli/holdfast\.cc",
-     [STD, CLI, r'"io/os/build_info\.h"', r'"io/os/standard_streams\.h"', r"<fmt/.*>"],
-     "the command's main file includes the verbs, the version, the standard streams and std"),
+     [STD, CLI, r'"proxy/program\.h"', r'"io/os/(build_info|standard_streams)\.h"', r"<fmt/.*>"],
+     "the command's main file includes the verbs, the proxy, the version, the standard streams and std"),
     (r"src/cli/", [STD, POSIX, PUBLIC, CLIENT, CLI, r"<(nlohmann|fmt)/.*>"],
      "the command includes itself, the client, include/, std, fmt, nlohmann and Boost"),
+    (r"src/proxy/program\.cc", [STD, CORE, IO, PROXY],
+     "the proxy's main file includes the shell, the core, the proxy and std"),
+    (r"src/proxy/", [STD, PUBLIC, CORE, CLIENT, PROXY],
+     "the proxy includes itself, the client, include/, the core and std"),
     (r"src/precompiled\.h", [STD, CORE, r"<absl/.*>"],
      "the precompiled header includes the core, std and Abseil"),
     (r"src/[^/]+$", [STD, POSIX, PUBLIC, CORE, TLS, IO],
@@ -76,6 +81,8 @@ ONLY_IN = [
     (r"<(lua|lauxlib).*>", r"src/core/script/[^/]*\.cc$", "Lua belongs to src/core/script"),
     (r"<isa-l/crc.*>", r"src/core/base/checksum\.cc$",
      "ISA-L's checksums belong to src/core/base/checksum.cc"),
+    (r'"core/state/context\.h"', r"src/core/|src/precompiled\.h$",
+     "the state of an engine belongs to the core: the shell asks the functions of core/engine"),
     (r"<isa-l/igzip.*>", r"src/io/disk/(gunzip|snapshot_writer)\.(h|cc)$",
      "gzip belongs to src/io/disk/gunzip and snapshot_writer"),
 ]

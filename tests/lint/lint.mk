@@ -2,12 +2,16 @@
 LINT_DEPS = clang-format clang-tidy cppcheck universal-ctags python3
 LINT_BUILD = build/lint$(if $(ANALYZER),-deep)
 tidy = $(patsubst %,$(LINT_BUILD)/%.tidy,$(sort $(foreach file,$(1),$(or $(unit_of.$(file):%=units/%),$(file:.cc=)))))
-.PHONY: lint-all lint-deep lint-tidy lint-tidy-all lint-tidy-files lint-includes lint-sizes lint-suites lint-format \
-  lint-cppcheck each-file-alone
+.PHONY: lint-all lint-deep lint-tidy lint-tidy-all lint-tidy-files lint-includes lint-commands lint-sizes lint-suites \
+  lint-format lint-cppcheck each-file-alone
 
 lint-includes:
 	$(call say,LINT,include rules)
 	$(Q)python3 tests/lint/include_rules.py
+
+lint-commands:
+	$(call say,LINT,rows of commands)
+	$(Q)python3 tests/lint/command_rows.py
 
 lint-sizes:
 	$(call say,LINT,sizes)

@@ -204,7 +204,7 @@ TEST_CASE("address: errors in TLS settings are reported") {
 TEST_CASE("address: TLS files are read when the address is opened, and their errors are reported") {
   const auto why = [](const std::string& text) -> std::string {
     try {
-      open_place(text);
+      client_config_of(text);
     } catch (const std::invalid_argument& e) {
       return e.what();
     }
@@ -217,7 +217,7 @@ TEST_CASE("address: TLS files are read when the address is opened, and their err
   CHECK(why("rediss://h?key=/none/k.pem").find("without a certificate file; set both") !=
         std::string::npos);
   CHECK_THROWS_AS(holdfast::Client("quorum://a,rediss://b?cacert=/none/ca.pem"), std::invalid_argument);
-  const ClientConfig place = open_place("quorum://a,holdfasts://b,rediss://c?insecure");
+  const ClientConfig place = client_config_of("quorum://a,holdfasts://b,rediss://c?insecure");
   CHECK(place.servers.at(0).tls_context == nullptr);
   CHECK(place.servers.at(1).tls_context != nullptr);
   CHECK(place.servers.at(1).tls_context == place.servers.at(2).tls_context);

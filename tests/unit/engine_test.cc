@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/codec/request_batch.h"
+#include "core/command/acl_selector.h"
 #include "core/command/command.h"
 #include "core/engine/engine_parts.h"
 
@@ -559,6 +560,12 @@ TEST_CASE("commands: the table is sorted, without duplicates, and every row is c
     CHECK(find_command(c.name) == &c);
     if (c.is_subcommand()) CHECK(find_command(c.container()) != nullptr);
     if (c.first_key != 0) CHECK(c.key_step > 0);
+    CHECK(c.has(kSubcommands) == has_subcommands(c));
+    CHECK((c.handler != nullptr || c.has(kSubcommands)));
+    // Flags that say more about another flag.
+    if (c.has(kPatterns)) CHECK(c.has(kSubscribes));
+    if (c.has(kCountsPairs)) CHECK(c.has(kMovableKeys));
+    if (c.has(kScriptText | kFunctionName)) CHECK(c.has(kScript));
   }
   CHECK(find_command("LoCk") == find_command("lock"));
   CHECK(find_command("locks|INFO") != nullptr);

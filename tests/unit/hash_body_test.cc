@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "core/engine/engine_parts.h"
-#include "core/lock/body_changes.h"
-#include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 #include "core/state/effects.h"
+#include "core/values/body_changes.h"
+#include "core/values/hash_changes.h"
 
 namespace holdfast {
 namespace {

@@ -152,25 +152,25 @@ TEST_CASE("login: an address without a sign of a password is shown as it is") {
 TEST_CASE("login: the environment's login is for servers without one in the address") {
   {
     const Environment both("me", "p@w");
-    CHECK(logins(open_place("holdfast://h")) == "me/p@w");
-    CHECK(logins(open_place("quorum://a,:own@b,redis://c")) == "me/p@w /own me/p@w");
-    CHECK(logins(open_place("holdfast://you:own@h")) == "you/own");
-    CHECK(logins(open_place("holdfast://h?password=own")) == "/own");
-    CHECK(logins(open_place("embedded:")) == "/");
-    CHECK(open_place("redis-cluster://h1,h2").servers.at(0).others.at(0).password == "p@w");
+    CHECK(logins(client_config_of("holdfast://h")) == "me/p@w");
+    CHECK(logins(client_config_of("quorum://a,:own@b,redis://c")) == "me/p@w /own me/p@w");
+    CHECK(logins(client_config_of("holdfast://you:own@h")) == "you/own");
+    CHECK(logins(client_config_of("holdfast://h?password=own")) == "/own");
+    CHECK(logins(client_config_of("embedded:")) == "/");
+    CHECK(client_config_of("redis-cluster://h1,h2").servers.at(0).others.at(0).password == "p@w");
     CHECK(logins(parse_address("holdfast://h")) == "/");  // parse_address() ignores the environment
   }
   {
     const Environment password(nullptr, "pw");
-    CHECK(logins(open_place("holdfast://h")) == "/pw");
+    CHECK(logins(client_config_of("holdfast://h")) == "/pw");
   }
   {
     const Environment empty("", "");
-    CHECK(logins(open_place("holdfast://h")) == "/");
+    CHECK(logins(client_config_of("holdfast://h")) == "/");
   }
   const Environment user("me", nullptr);
-  CHECK_THROWS_AS(open_place("holdfast://h"), std::invalid_argument);
-  CHECK(logins(open_place("holdfast://:own@h")) == "/own");
+  CHECK_THROWS_AS(client_config_of("holdfast://h"), std::invalid_argument);
+  CHECK(logins(client_config_of("holdfast://:own@h")) == "/own");
 }
 
 TEST_CASE("login: it is overwritten in the arguments of a process, whatever characters it has") {

@@ -15,14 +15,14 @@ class Reader {
  public:
   explicit Reader(Process& server)
       : server_(server),
-        door_(server.store().door()),
+        hooks_(server.store().storage_hooks()),
         id_(server.engine().open("127.0.0.1:1", "127.0.0.1:2", rig_now())) {}
 
-  std::string start() { return door_.start_backup(id_); }
+  std::string start() { return hooks_.start_backup(id_); }
   // Returns the next bytes. Jobs may run until then; a second may not pass.
   BackupBytes read() {
     server_.settle();
-    return door_.read_backup(id_);
+    return hooks_.read_backup(id_);
   }
   // Returns the whole backup.
   std::string read_all() {
@@ -42,7 +42,7 @@ class Reader {
 
  private:
   Process& server_;
-  StorageHooks door_;
+  StorageHooks hooks_;
   ConnId id_;
 };
 

@@ -74,7 +74,7 @@ class Life {
   }
 
   // Runs one loop iteration. Returns false if the disk rejected the write.
-  bool turn() {
+  bool run_iteration() {
     session_->step();
     const bool written = journal_.commit(engine_.journal_records());
     engine_.clear_journal_records();
@@ -135,7 +135,7 @@ TEST_CASE("crash: synced changes are restored, and the restored state is one tha
       synced = 0;
       for (uint64_t turns = dice.below(50); turns > 0; --turns) {
         if (dice.one_in(20)) files.fail_write(1, ENOSPC);
-        if (!server.turn()) REQUIRE(server.retry());
+        if (!server.run_iteration()) REQUIRE(server.retry());
         moments.push_back(server.state());
         if (dice.one_in(25)) {
           server.save(static_cast<int>(dice.below(5)));
@@ -162,7 +162,7 @@ TEST_CASE("crash: the disk stops before each change and each sync, one after the
     moments = {server.state()};
     files.keep_images([&] { return moments.size() << kBits | synced; });
     for (int turn = 0; turn < 40; ++turn) {
-      REQUIRE(server.turn());
+      REQUIRE(server.run_iteration());
       moments.push_back(server.state());
       if (dice.one_in(4)) {
         server.sync();
@@ -194,7 +194,7 @@ TEST_CASE("crash: a killed process loses nothing that was written") {
     Life server(files, life);
     const std::string found = server.start();
     if (life > 0) CHECK(found == before);
-    for (int turns = 0; turns < 40; ++turns) REQUIRE(server.turn());
+    for (int turns = 0; turns < 40; ++turns) REQUIRE(server.run_iteration());
     before = server.state();
     files.kill();
   }

@@ -62,7 +62,7 @@ TEST_CASE("store: replies leave while new grants need one write of meta after th
       CHECK(server.reply(ping) == "+PONG\r\n");
       CHECK(server.reply(later_grant) == "held");
       CHECK(server.reply(later_ping) == "held");
-      server.turn();  // begins the next writes
+      server.run_iteration();  // begins the next writes
       grant = later_grant;
       ping = later_ping;
     }
@@ -78,7 +78,7 @@ TEST_CASE("store: with appendfsync always a reply waits for the sync and for the
   disk.waits = true;
   const size_t grant = send_far(server, 1);
   server.finish_job();  // the sync
-  server.turn();
+  server.run_iteration();
   CHECK(server.reply(grant) == "held");
   disk.open_gate();
   server.finish_job();
@@ -92,7 +92,7 @@ TEST_CASE("store: with appendfsync always a reply whose sync failed waits for a 
   disk.fail_sync(1, EIO);
   const size_t grant = server.send({"LOCK", "k", "a", "600000"});
   server.settle();
-  server.turn();
+  server.run_iteration();
   CHECK(server.reply(grant) == "held");
   server.idle(1);  // begins a snapshot
   server.finish_save();
@@ -112,8 +112,8 @@ TEST_CASE("store: replies that wait for a slow write of meta leave after it, in 
     std::vector<size_t> sent;
     for (int i = 0; i < kRounds; ++i) {
       sent.push_back(i == far ? send_far(server, 2) : server.send({"SET", "k" + std::to_string(i), "v"}));
-      server.finish_job();  // a sync
-      server.turn();        // begins the next one
+      server.finish_job();     // a sync
+      server.run_iteration();  // begins the next one
     }
     while (server.running_jobs() > 1) server.finish_job();
     disk.open_gate();
@@ -125,7 +125,7 @@ TEST_CASE("store: replies that wait for a slow write of meta leave after it, in 
     for (int i = 0; i < std::min(far, between); ++i)
       CHECK(server.reply(sent[static_cast<size_t>(i)]) != "held");
     for (int i = far; i < kRounds; ++i) CHECK(server.reply(sent[static_cast<size_t>(i)]) == "held");
-    server.turn();
+    server.run_iteration();
     server.settle();
     for (const size_t number : sent) CHECK(server.reply(number) != "held");
   }
@@ -142,7 +142,7 @@ TEST_CASE(
   for (int minutes = 2; minutes < 5; ++minutes) {
     send_far(server, minutes);
     server.finish_jobs();
-    server.turn();
+    server.run_iteration();
   }
   CHECK(is_granted(server.reply(grant)));
 }
@@ -161,11 +161,11 @@ TEST_CASE("store: a reply does not wait for the horizon of a hold whose deadline
   lock_for_1_ms("b", 700);
   set_rig_clock(36'000'010);
   server.finish_job();
-  server.turn();  // the next write begins, which covers the token of b, and no hold
+  server.run_iteration();  // the next write begins, which covers the token of b, and no hold
   const size_t last = lock_for_1_ms("c", 800);
   set_rig_clock(36'000'020);
   server.finish_job();
-  server.turn();
+  server.run_iteration();
   CHECK(is_granted(server.reply(grant)));
   CHECK(server.reply(last) == "held");
 }
@@ -202,7 +202,7 @@ TEST_CASE("store: a reply whose record waits for a long script leaves after the 
     server.settle();
     CHECK(server.reply(sent[1]) == "held");
     for (int turns = 0; server.reply(sent[1]) == "held" && turns < 10'000; ++turns) {
-      server.turn();
+      server.run_iteration();
       server.settle();
     }
     CHECK(server.reply(sent[1]) == ":1\r\n");

@@ -20,18 +20,18 @@ Process::Process(CrashFiles& disk, const Words& arguments) : disk_(disk) {
   store_ = std::move(*opened);
   Config config = engine_config(options_);
   config.hash_seed = 7;
-  config.token_floor = store_->token_floor();
-  config.tokens_ahead = store_->tokens_ahead();
+  config.token_floor = store_->past().token_floor();
+  config.tokens_ahead = store_->past().tokens_ahead();
   config.boot_id = store_->clock().boot_id;
   config.first_ahead_ms = store_->clock().ahead_ms;
   config.random = [](std::span<uint8_t> bytes) { std::ranges::fill(bytes, uint8_t{7}); };
-  config.storage = store_->door();
+  config.storage = store_->storage_hooks();
   // Scripts are slow.
   config.clock_us = store_->script_clock([us = int64_t{0}]() mutable { return us += 1000; });
   engine_ = std::make_unique<Engine>(std::move(config));
   Store::Hooks hooks;
   hooks.release_held = [this] { release(held_.take_kept(*store_, rig_now())); };
-  hooks.end_turn = [this] { turn_wanted_ = true; };
+  hooks.end_iteration = [this] { iteration_wanted_ = true; };
   hooks.fail = [this](const std::string& why) { failure_ = why; };
   hooks.loaded = [this] { loaded_ = true; };
   store_->start(*engine_, &loop_, std::move(hooks));
@@ -57,7 +57,7 @@ size_t Process::handle(ConnId conn, const Words& words, bool closes) {
 
 size_t Process::apply(ConnId conn, const Words& words, bool closes) {
   const size_t number = handle(conn, words, closes);
-  end_turn();
+  end_iteration();
   if (closes) engine_->drop(conn, rig_now(), effects_);
   return number;
 }
@@ -66,7 +66,7 @@ std::vector<size_t> Process::send_together(const std::vector<Words>& requests) {
   std::vector<size_t> numbers;
   for (const Words& words : requests)
     numbers.push_back(handle(engine_->open("127.0.0.1:1", "127.0.0.1:2", rig_now()), words, false));
-  end_turn();
+  end_iteration();
   return numbers;
 }
 
@@ -96,13 +96,13 @@ void Process::release(const std::vector<HeldReplies::Reply>& replies) {
   }
 }
 
-void Process::turn() {
+void Process::run_iteration() {
   engine_->tick(rig_now(), effects_);
-  end_turn();
+  end_iteration();
 }
 
-// See Server::handle_effects. Each connection has one reply, so no reply waits for another.
-void Process::end_turn() {
+// See EffectFlush::handle(). Each connection has one reply, so no reply waits for another.
+void Process::end_iteration() {
   store_->commit();
   const bool all_may = store_->may_reply(rig_now());
   release(all_may ? held_.take_all() : held_.take_kept(*store_, rig_now()));
@@ -118,9 +118,9 @@ void Process::end_turn() {
 void Process::settle() {
   constexpr int kMost = 2000;
   int rounds = 0;
-  while (running_jobs() > 0 || turn_wanted_) {
+  while (running_jobs() > 0 || iteration_wanted_) {
     REQUIRE_MESSAGE(++rounds < kMost, "the loop never comes to rest");
-    if (std::exchange(turn_wanted_, false)) turn();
+    if (std::exchange(iteration_wanted_, false)) run_iteration();
     uv_run(&loop_, running_jobs() > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
   }
 }
@@ -136,7 +136,7 @@ void Process::finish_jobs() {
 }
 
 std::string Process::fact(const std::string& name) const {
-  for (const auto& [key, value] : store_->door().facts()) {
+  for (const auto& [key, value] : store_->storage_hooks().facts()) {
     if (key == name) return value;
   }
   return "";
@@ -170,13 +170,13 @@ void Process::idle(int seconds) {
     rest();
     store_->every_second();
     rest();
-    turn();
+    run_iteration();
     rest();
   }
 }
 
 bool Process::stop() {
-  turn();
+  run_iteration();
   const bool kept = static_cast<bool>(store_->stop());
   release(store_->all_kept() ? held_.take_all() : held_.take_kept(*store_, rig_now()));
   end();

@@ -67,7 +67,7 @@ class Process {
   void finish_jobs();  // the same with all jobs
   unsigned running_jobs() const { return loop_.active_reqs.count; }
   // One iteration of the server without a request.
-  void turn();
+  void run_iteration();
   // Lets this many seconds pass without a request; the timers fire, and snapshots reach their end.
   void idle(int seconds);
   // Ends the process by SIGTERM. Returns the result of stop().
@@ -84,7 +84,7 @@ class Process {
   };
   size_t handle(ConnId conn, const Words& words, bool closes);
   size_t apply(ConnId conn, const Words& words, bool closes);
-  void end_turn();
+  void end_iteration();
   void release(const std::vector<HeldReplies::Reply>& replies);
   // Runs the loop until the field of INFO persistence has the value.
   void run_until(const std::string& name, const std::string& value);
@@ -101,7 +101,7 @@ class Process {
   HeldReplies held_;
   std::vector<Sent> replies_;
   size_t fresh_from_ = 0;  // replies_ from this index on belong to the current iteration
-  bool turn_wanted_ = false;
+  bool iteration_wanted_ = false;
   bool loaded_ = false;
   bool ended_ = false;
   std::string failure_;

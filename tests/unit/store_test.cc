@@ -96,7 +96,7 @@ TEST_CASE(
       server.finish_job();
       CHECK(is_granted(server.reply(covered)));
       CHECK(server.reply(later) == "held");
-      server.turn();  // begins the next write
+      server.run_iteration();  // begins the next write
       covered = later;
     }
     server.settle();

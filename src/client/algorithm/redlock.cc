@@ -25,6 +25,19 @@ size_t Round::count(Vote vote) const { return static_cast<size_t>(std::ranges::c
 
 }  // namespace redlock
 
+namespace {
+
+// Returns the attempt of a phase; null if it has none.
+template <typename Phase>
+auto* attempt_in(Phase& phase) {
+  if (auto* locking = std::get_if<redlock::Locking>(&phase)) return &locking->attempt;
+  if (auto* fencing = std::get_if<redlock::Fencing>(&phase)) return &fencing->attempt;
+  auto* held = std::get_if<redlock::Held>(&phase);
+  return held == nullptr ? nullptr : &held->attempt;
+}
+
+}  // namespace
+
 Redlock::Redlock(const RedlockConfig& config, std::string key, std::vector<std::string> mode,
                  std::function<uint64_t(uint64_t)> random)
     : config_(config),
@@ -337,12 +350,8 @@ const std::string& Redlock::owner() const {
   return attempt == nullptr ? kNone : attempt->owner;
 }
 
-Redlock::Attempt* Redlock::present_attempt() {
-  if (auto* locking = std::get_if<Locking>(&phase_)) return &locking->attempt;
-  if (auto* fencing = std::get_if<Fencing>(&phase_)) return &fencing->attempt;
-  auto* held = std::get_if<Held>(&phase_);
-  return held == nullptr ? nullptr : &held->attempt;
-}
+Redlock::Attempt* Redlock::present_attempt() { return attempt_in(phase_); }
+const Redlock::Attempt* Redlock::present_attempt() const { return attempt_in(phase_); }
 
 void Redlock::check_invariants() const {
   const bool ends = state() == State::kIdle || state() == State::kOver;

@@ -243,7 +243,7 @@ class Redlock {
   Vote note(const Request& request, const Reply& reply);
   // The attempt of the present phase; null if it has none.
   Attempt* present_attempt();
-  const Attempt* present_attempt() const { return const_cast<Redlock*>(this)->present_attempt(); }
+  const Attempt* present_attempt() const;
   bool keeps_hold_of(const std::string& owner) const;
   bool acquiring() const { return state() == State::kLocking || state() == State::kFencing; }
   std::string fresh_owner();

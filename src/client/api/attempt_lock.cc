@@ -109,7 +109,7 @@ void AttemptLock::transmit(const client::Send& send, bool with_note) {
     };
   }
   client::Link& there = link(send.server);
-  if (!send.waits) return there.send(argv, client_.place().server_timeout, done);
+  if (!send.waits) return there.send(argv, client_.config().server_timeout, done);
   waits_[send.id] = {send.server, there.wait(argv, done)};
 }
 

@@ -58,7 +58,7 @@ void Hold::leave() {
 }
 
 Client::Client(std::string_view where, const ClientOptions& options)
-    : core_(std::make_shared<ClientCore>(client::open_place(where), options)) {}
+    : core_(std::make_shared<ClientCore>(client::client_config_of(where), options)) {}
 
 ClientStats Client::stats() const {
   core_->forbid_after_fork();

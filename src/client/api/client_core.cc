@@ -19,36 +19,36 @@ namespace {
 constexpr DurationMs kNotesRetried{60000};
 
 // Lets all connections have the client's name and report to the meter.
-client::ClientConfig introduced(client::ClientConfig place, const std::string& name,
+client::ClientConfig introduced(client::ClientConfig config, const std::string& name,
                                 const std::shared_ptr<ClientMeter>& meter) {
-  for (size_t i = 0; i < place.servers.size(); ++i) {
-    place.servers[i].client_name = client::connection_name(name);
-    place.servers[i].on_connection = [meter, i](bool open) { meter->record_connection(i, open); };
+  for (size_t i = 0; i < config.servers.size(); ++i) {
+    config.servers[i].client_name = client::connection_name(name);
+    config.servers[i].on_connection = [meter, i](bool open) { meter->record_connection(i, open); };
   }
-  return place;
+  return config;
 }
 
 }  // namespace
 
-ClientCore::ClientCore(client::ClientConfig place, const ClientOptions& options)
-    : meter_(std::make_shared<ClientMeter>(place.names(), options.on_event)),
-      place_(introduced(std::move(place), options.name, meter_)),
-      ring_(place_.names(), place_.replicas),
+ClientCore::ClientCore(client::ClientConfig config, const ClientOptions& options)
+    : meter_(std::make_shared<ClientMeter>(config.names(), options.on_event)),
+      config_(introduced(std::move(config), options.name, meter_)),
+      ring_(config_.names(), config_.replicas),
       pid_(getpid()),
       resume_(options.resume),
       loop_owner_(std::make_unique<client::Loop>()),
       loop_(loop_owner_.get()) {
-  for (const client::Address& address : place_.servers) servers_.push_back(client::server_of(address));
+  for (const client::Address& address : config_.servers) servers_.push_back(client::server_of(address));
   loop_->post([this] {
-    for (size_t i = 0; i < place_.servers.size(); ++i) open_server(i);
+    for (size_t i = 0; i < config_.servers.size(); ++i) open_server(i);
   });
 }
 
 void ClientCore::open_server(size_t server) {
-  const client::Address& address = place_.servers[server];
+  const client::Address& address = config_.servers[server];
   links_.push_back(std::make_unique<MeteredLink>(client::make_link(*loop_, address), meter_, server));
   channels_.emplace_back();
-  if (place_.replicas == 1 || address.redis) return;
+  if (config_.replicas == 1 || address.redis) return;
   channels_.back() = std::make_shared<client::Channel>(
       *loop_, address, [meter = meter_.get(), server](bool answered, client::DurationUs took) {
         meter->record_request(server, answered, false, microseconds(took.count));
@@ -137,7 +137,7 @@ void ClientCore::ask(size_t server, const std::vector<std::string>& argv,
                      const client::Link::Answered& done) {
   if (closing_) return done({client::Value::Kind::kLost, 0, "the client was destroyed", {}});
   begin_work();
-  link(server).ask(argv, place_.server_timeout, [this, done](const client::Value& value) {
+  link(server).ask(argv, config_.server_timeout, [this, done](const client::Value& value) {
     done(value);
     end_work();
   });

@@ -27,12 +27,12 @@ class HoldCore;
 
 class ClientCore {
  public:
-  ClientCore(client::ClientConfig place, const ClientOptions& options);
+  ClientCore(client::ClientConfig config, const ClientOptions& options);
   ~ClientCore();
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
 
-  const client::ClientConfig& place() const { return place_; }
+  const client::ClientConfig& config() const { return config_; }
   const client::Ring& ring() const { return ring_; }
   // Any thread may call stats(), the loop's thread the other functions.
   ClientMeter& meter() { return *meter_; }
@@ -76,7 +76,7 @@ class ClientCore {
   void open_server(size_t server);
 
   const std::shared_ptr<ClientMeter> meter_;
-  const client::ClientConfig place_;
+  const client::ClientConfig config_;
   const client::Ring ring_;
   const pid_t pid_;
   const std::function<void(std::function<void()>)> resume_;  // ClientOptions::resume

@@ -259,7 +259,7 @@ void HoldCore::arm_timer() {
 
 Status HoldCore::named(Status status) const {
   for (size_t i = 0; i < status.servers.size(); ++i)
-    status.servers[i].server = client_->place().servers[servers_[i]].text();
+    status.servers[i].server = client_->config().servers[servers_[i]].text();
   return status;
 }
 

@@ -77,7 +77,7 @@ class LeaseCancellation : public std::enable_shared_from_this<LeaseCancellation>
 }  // namespace
 
 ServerLeases::ServerLeases(std::shared_ptr<ClientCore> client) : client_(std::move(client)) {
-  if (client_->place().servers.size() > 1) {
+  if (client_->config().servers.size() > 1) {
     throw std::invalid_argument(
         "leases need one server that has all keys of a lease: make a Client of holdfast://host:port");
   }
@@ -99,7 +99,7 @@ void ServerLeases::refuse(const Value& value) const {
   const bool lost = value.kind == Value::Kind::kLost;
   const bool has_text = lost || value.kind == Value::Kind::kError;
   const Outcome outcome = lost ? Outcome::kUnreachable : Outcome::kRefused;
-  ServerReport report{client_->place().names().front(), outcome, 0, kBadAnswer,
+  ServerReport report{client_->config().names().front(), outcome, 0, kBadAnswer,
                       client::server_error_of(value)};
   if (has_text) report.text = value.text;
   throw Error({outcome, report.server + ": " + report.text, {report}});

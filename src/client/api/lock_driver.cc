@@ -16,30 +16,31 @@ namespace {
 constexpr DurationMs kLinkFirst{100};
 
 // A shared hold excludes only writers, which need the write quorum. The other holds exclude readers, too.
-size_t breach_of(const client::ClientConfig& place, Mode mode) {
-  return mode == Mode::kSharedLock ? place.write_quorum : std::min(place.write_quorum, place.read_quorum);
+size_t breach_of(const client::ClientConfig& settings, Mode mode) {
+  return mode == Mode::kSharedLock ? settings.write_quorum
+                                   : std::min(settings.write_quorum, settings.read_quorum);
 }
 
-size_t most_attempts(const client::ClientConfig& place, const LockOptions& options) {
-  return options.max_attempts > 0 ? options.max_attempts : place.max_attempts;
+size_t most_attempts(const client::ClientConfig& settings, const LockOptions& options) {
+  return options.max_attempts > 0 ? options.max_attempts : settings.max_attempts;
 }
 
 // Redis has no queue: a wait there follows the events of the key. With a limit of attempts or a backoff it
 // consists of attempts instead.
-client::RedlockConfig attempts_of(const client::ClientConfig& place, const LockRequest& request) {
+client::RedlockConfig attempts_of(const client::ClientConfig& settings, const LockRequest& request) {
   const LockOptions& options = request.options;
   client::RedlockConfig config;
   config.servers = request.servers.size();
-  config.quorum = quorum_of(place, options.mode);
-  config.breach = breach_of(place, options.mode);
+  config.quorum = quorum_of(settings, options.mode);
+  config.breach = breach_of(settings, options.mode);
   config.ttl = {options.ttl.count()};
-  config.server_timeout = {place.server_timeout.count + kLinkFirst.count};
-  config.min_wait = place.min_wait;
-  config.max_wait = place.max_wait;
-  config.max_attempts = most_attempts(place, options);
-  const std::optional<RetryBackoff>& backoff = options.backoff ? options.backoff : place.backoff;
+  config.server_timeout = {settings.server_timeout.count + kLinkFirst.count};
+  config.min_wait = settings.min_wait;
+  config.max_wait = settings.max_wait;
+  config.max_attempts = most_attempts(settings, options);
+  const std::optional<RetryBackoff>& backoff = options.backoff ? options.backoff : settings.backoff;
   if (backoff) config.backoff = {{backoff->first.count()}, backoff->factor, {backoff->longest.count()}};
-  const bool redis = std::ranges::any_of(place.servers, &client::Address::redis);
+  const bool redis = std::ranges::any_of(settings.servers, &client::Address::redis);
   config.queues = !redis || (config.max_attempts == 0 && !backoff);
   if (request.wait.waits) config.wait = DurationMs{request.wait.at_most.value_or(milliseconds(0)).count()};
   return config;
@@ -56,18 +57,18 @@ client::LockMode mode_of(Mode mode) {
   return mode == Mode::kCountedLock ? client::LockMode::kCounted : client::LockMode::kExclusive;
 }
 
-client::TicketConfig tickets_of(const client::ClientConfig& place, const LockRequest& request) {
+client::TicketConfig tickets_of(const client::ClientConfig& settings, const LockRequest& request) {
   const LockOptions& options = request.options;
   client::TicketConfig config;
   config.servers = request.servers.size();
-  config.quorum = quorum_of(place, options.mode);
-  config.breach = breach_of(place, options.mode);
+  config.quorum = quorum_of(settings, options.mode);
+  config.breach = breach_of(settings, options.mode);
   config.terms.key = request.key;
   config.terms.mode = mode_of(options.mode);
   config.terms.limit = options.limit;
   config.terms.note = options.note;
   config.ttl = {options.ttl.count()};
-  config.server_timeout = client::us_of(place.server_timeout);
+  config.server_timeout = client::us_of(settings.server_timeout);
   if (!request.wait.waits) {
     config.limit = client::DurationUs{0};
   } else if (request.wait.at_most) {
@@ -81,18 +82,18 @@ client::TicketConfig tickets_of(const client::ClientConfig& place, const LockReq
 std::shared_ptr<LockDriver> make_ticket_lock(ClientCore& client, LockUser& user,
                                              const LockRequest& request) {
   TicketLock::Settings settings;
-  settings.config = tickets_of(client.place(), request);
+  settings.config = tickets_of(client.config(), request);
   for (const size_t server : request.servers) settings.channels.push_back(client.channel(server));
   const LockOptions& options = request.options;
   settings.confirms_first = !options.renew || options.warn_before.count() > 0;
   if (settings.confirms_first) settings.config.times.confirm = {0};
-  settings.max_attempts = most_attempts(client.place(), request.options);
-  return std::make_shared<TicketLock>(client, user, std::move(settings));
+  settings.max_attempts = most_attempts(client.config(), request.options);
+  return std::make_shared<TicketLock>(client.loop(), client.slots(), user, std::move(settings));
 }
 
 std::shared_ptr<LockDriver> make_attempt_lock(ClientCore& client, LockUser& user,
                                               const LockRequest& request) {
-  return std::make_shared<AttemptLock>(client, user, attempts_of(client.place(), request), request.key,
+  return std::make_shared<AttemptLock>(client, user, attempts_of(client.config(), request), request.key,
                                        words_of(request.options), request.options.note, request.servers);
 }
 

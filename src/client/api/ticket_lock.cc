@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "client/algorithm/lock_status.h"
-#include "client/api/client_core.h"
 
 namespace holdfast {
 
@@ -38,13 +37,15 @@ Outcome why_late(const std::vector<ServerReport>& reports) {
 
 }  // namespace
 
-TicketLock::TicketLock(ClientCore& client, LockUser& user, Settings settings)
-    : client_(client),
+TicketLock::TicketLock(client::Loop& loop, Slots& slots, LockUser& user, Settings settings)
+    : slots_(slots),
       user_(&user),
       settings_(std::move(settings)),
-      slot_(client_.slots().take(settings_.config.terms.key, settings_.channels.size())),
+      slot_(settings_.slot.empty()
+                ? slots_.take(settings_.config.terms.key, settings_.channels.size())
+                : std::make_shared<client::TicketSlot>(settings_.slot, settings_.channels.size())),
       reports_(settings_.channels.size(), no_answer_yet(0)),
-      timer_(client_.loop(), [this] { on_time(); }) {}
+      timer_(loop, [this] { on_time(); }) {}
 
 TicketLock::~TicketLock() {
   for (size_t i = 0; i < settings_.channels.size(); ++i)
@@ -103,10 +104,11 @@ void TicketLock::leave() {
 
 void TicketLock::retire() {
   user_ = nullptr;
-  if (holds()) return client_.slots().keep(shared_from_this());
+  if (!settings_.slot.empty()) return is_done() ? void() : slots_.keep(shared_from_this());
+  if (holds()) return slots_.keep(shared_from_this());
   if (left_) return;
   const bool settled = !wait_ || wait_->settled();
-  client_.slots().put(settings_.config.terms.key, slot_, settled ? nullptr : shared_from_this());
+  slots_.put(settings_.config.terms.key, slot_, settled ? nullptr : shared_from_this());
 }
 
 LockDriver::State TicketLock::state() const {
@@ -134,6 +136,13 @@ bool TicketLock::is_finished() const {
   if (left_ && holds())
     return late || (wait_->confirmed() && wait_->heartbeat_every() >= client::kForeverUs);
   return state() == State::kOver && (wait_->settled() || unlocks_ == 0 || late);
+}
+
+// Whether nobody needs this object any more after retire(). A hold of a slot of its own is then left to the
+// caller, who renews and releases it by its owner: a repair by this object could undo that release.
+bool TicketLock::is_done() const {
+  if (settings_.slot.empty()) return !holds();
+  return left_ && holds() ? is_finished() : !wait_ || wait_->settled() || left_;
 }
 
 bool TicketLock::holds() const {
@@ -247,7 +256,7 @@ void TicketLock::drive() {
   send_requests();
   for (size_t i = 0; i < settings_.channels.size(); ++i) channel(i).look(*this);
   timer_.set(next_deadline());
-  if (user_ == nullptr && !holds()) client_.slots().forget(shared_from_this());
+  if (user_ == nullptr && is_done()) slots_.forget(shared_from_this());
 }
 
 // A hold that was left has expired on the servers, too, when its validity is over.

@@ -10,12 +10,11 @@
 
 #include "client/algorithm/ticket_wait.h"
 #include "client/api/lock_driver.h"
+#include "client/api/slots.h"
 #include "client/transport/channel.h"
 #include "client/transport/transport.h"
 
 namespace holdfast {
-
-class ClientCore;
 
 class TicketLock final : public LockDriver,
                          public client::ChannelUser,
@@ -28,10 +27,11 @@ class TicketLock final : public LockDriver,
     // warned some time before the end of its validity, which may be longer than that of votes.
     bool confirms_first = false;
     size_t max_attempts = 0;  // without a quorum that answers; 0: no limit
+    std::string slot = {};    // the name of a slot of its own; empty: a slot of `slots`
   };
 
-  // `client` and `user` must outlive this object; after retire() `user` need not.
-  TicketLock(ClientCore& client, LockUser& user, Settings settings);
+  // `loop`, `slots` and `user` must outlive this object; after retire() `user` need not.
+  TicketLock(client::Loop& loop, Slots& slots, LockUser& user, Settings settings);
   ~TicketLock() override;
 
   void acquire() override;
@@ -76,6 +76,7 @@ class TicketLock final : public LockDriver,
   void follow_end(State before);
   // The servers have the hold: it was left, or is kept for a while after its release, or the user has it.
   bool holds() const;
+  bool is_done() const;
   void record(const client::Asked& asked, const client::Answer& answer);
   void forget_answers();
   bool has_failed(size_t server) const;
@@ -88,7 +89,7 @@ class TicketLock final : public LockDriver,
   void on_time();
   void tell();
 
-  ClientCore& client_;
+  Slots& slots_;
   LockUser* user_;  // null after retire()
   const Settings settings_;
   const std::shared_ptr<client::TicketSlot> slot_;

@@ -81,12 +81,13 @@ void WaitInquiry::ask_all() {
   late_ = false;
   open_ = servers_.size();
   const DurationMs patience =
-      first_ ? kFirstPatience : std::max(kFirstPatience, client_.place().server_timeout);
+      first_ ? kFirstPatience : std::max(kFirstPatience, client_.config().server_timeout);
   timer_.set(Loop::now() + patience);
   for (size_t i = 0; i < servers_.size(); ++i) {
     seen_[i].info = {Kind::kNull, 0, {}, {}};
     seen_[i].connections.clear();
-    seen_[i].report = report_of(client_.place().servers[servers_[i]].text(), {Kind::kLost, 0, kSilent, {}});
+    seen_[i].report =
+        report_of(client_.config().servers[servers_[i]].text(), {Kind::kLost, 0, kSilent, {}});
     ask(i, {"LOCKS", "INFO", key_}, &WaitInquiry::receive_info);
   }
 }
@@ -94,7 +95,7 @@ void WaitInquiry::ask_all() {
 void WaitInquiry::ask(size_t i, const std::vector<std::string>& argv,
                       void (WaitInquiry::*receive)(size_t, Value)) {
   client_.link(servers_[i])
-      .ask(argv, client_.place().server_timeout,
+      .ask(argv, client_.config().server_timeout,
            [life = weak_from_this(), round = round_, i, receive](const Value& value) {
              const auto self = life.lock();
              if (self && round == self->round_) (self.get()->*receive)(i, value);

@@ -152,51 +152,52 @@ Address parse_member(std::string_view text, std::string_view member, size_t numb
   return parse_server(text, member, {}, number);
 }
 
-void read_servers(ClientConfig& place, std::string_view text, std::string_view list, const Scheme& scheme) {
+void read_servers(ClientConfig& config, std::string_view text, std::string_view list,
+                  const Scheme& scheme) {
   if (list.ends_with(',')) refuse(text, "a server is missing behind the last comma");
   const bool login_for_all = scheme.quorum && scheme_of(list) == nullptr;
   while (true) {
     const std::string_view part = next_part(list, ',');
-    const size_t number = place.servers.size() + 1;
+    const size_t number = config.servers.size() + 1;
     const Address address =
         scheme.quorum ? parse_member(text, part, number) : parse_server(text, part, scheme, number);
     const auto is_it = [&](const Address& other) { return other.text() == address.text(); };
-    if (std::ranges::any_of(place.servers, is_it))
+    if (std::ranges::any_of(config.servers, is_it))
       refuse(text, quoted(text, address.text(), "a server") +
                        " is listed twice; a quorum needs different servers");
-    place.servers.push_back(address);
+    config.servers.push_back(address);
     if (list.empty()) break;
   }
-  const Address& first = place.servers.front();
-  if (login_for_all && !first.password.empty()) log_in(place, {first.user, first.password});
-  if (place.servers.size() == 1 || scheme.quorum || scheme.cluster) return;
+  const Address& first = config.servers.front();
+  if (login_for_all && !first.password.empty()) log_in(config, {first.user, first.password});
+  if (config.servers.size() == 1 || scheme.quorum || scheme.cluster) return;
   refuse(text, scheme.redis ? "redis:// takes one server; write redis-cluster:// for a Redis Cluster, and "
                               "quorum://redis://h1,redis://h2,redis://h3 for independent servers"
                             : "holdfast:// takes one server; write quorum://h1,h2,h3 for several");
 }
 
 // Joins the nodes of a cluster to one server. Its login is that before the first node.
-void join_cluster(ClientConfig& place, std::string_view text) {
-  Address cluster = place.servers.front();
+void join_cluster(ClientConfig& config, std::string_view text) {
+  Address cluster = config.servers.front();
   cluster.cluster = true;
-  for (size_t i = 1; i < place.servers.size(); ++i) {
-    if (!place.servers[i].password.empty())
+  for (size_t i = 1; i < config.servers.size(); ++i) {
+    if (!config.servers[i].password.empty())
       refuse(text, "the login of a cluster must be before its first node");
-    cluster.others.push_back(place.servers[i]);
+    cluster.others.push_back(config.servers[i]);
     put(cluster.others.back(), {cluster.user, cluster.password});
   }
-  place.servers = {cluster};
+  config.servers = {cluster};
 }
 
 // Sets the login of the environment. A login in the address has priority.
-void log_in_by_environment(ClientConfig& place, std::string_view text) {
+void log_in_by_environment(ClientConfig& config, std::string_view text) {
   const Login login = environment_login();
   const bool needed = std::ranges::any_of(
-      place.servers, [](const Address& a) { return a.password.empty() && !a.embedded; });
+      config.servers, [](const Address& a) { return a.password.empty() && !a.embedded; });
   if (!needed || (login.user.empty() && login.password.empty())) return;
   if (login.password.empty())
     refuse(text, "the variable HOLDFAST_USER needs a password in HOLDFAST_PASSWORD, too");
-  log_in(place, login);
+  log_in(config, login);
 }
 
 // Rejects names with characters of the other address forms: the user most likely meant such a form.
@@ -205,9 +206,9 @@ ClientConfig parse_embedded(std::string_view text) {
   if (name.find('?') != std::string_view::npos) refuse(text, "embedded: takes no settings");
   if (name.find_first_of("/,&") != std::string_view::npos)
     refuse(text, "embedded: is an engine in this program; a name without slash, comma and & may follow it");
-  ClientConfig place;
-  place.servers.push_back({std::string(name), 0, true});
-  return place;
+  ClientConfig config;
+  config.servers.push_back({std::string(name), 0, true});
+  return config;
 }
 
 }  // namespace
@@ -226,16 +227,16 @@ std::vector<std::string> ClientConfig::names() const {
   return all;
 }
 
-size_t quorum_of(const ClientConfig& place, Mode mode) {
+size_t quorum_of(const ClientConfig& config, Mode mode) {
   switch (mode) {
     case Mode::kExclusiveLock:
-      return place.write_quorum;
+      return config.write_quorum;
     case Mode::kSharedLock:
-      return place.read_quorum;
+      return config.read_quorum;
     case Mode::kCountedLock:
       break;
   }
-  return place.replicas;  // with fewer, different sets of servers could together grant more than the limit
+  return config.replicas;  // with fewer, different sets of servers could together grant more than the limit
 }
 
 ClientConfig parse_address(std::string_view text) {
@@ -243,26 +244,26 @@ ClientConfig parse_address(std::string_view text) {
   const Scheme& scheme = scheme_for(text);
   std::string_view settings = text.substr(scheme.text.size());
   const std::string_view list = next_part(settings, '?');
-  ClientConfig place;
-  place.tls.role = TlsRole::kClient;
-  read_servers(place, text, list, scheme);
-  if (scheme.cluster) join_cluster(place, text);
-  read_settings(place, text, settings);
-  return place;
+  ClientConfig config;
+  config.tls.role = TlsRole::kClient;
+  read_servers(config, text, list, scheme);
+  if (scheme.cluster) join_cluster(config, text);
+  read_settings(config, text, settings);
+  return config;
 }
 
-ClientConfig open_place(std::string_view text) {
-  ClientConfig place = parse_address(text);
-  log_in_by_environment(place, text);
-  if (std::ranges::none_of(place.servers, &Address::tls)) return place;
-  const TlsContextMade made = TlsContext::make(place.tls);
+ClientConfig client_config_of(std::string_view text) {
+  ClientConfig config = parse_address(text);
+  log_in_by_environment(config, text);
+  if (std::ranges::none_of(config.servers, &Address::tls)) return config;
+  const TlsContextMade made = TlsContext::make(config.tls);
   if (!made.context) refuse(text, made.why);
-  for (Address& address : place.servers) {
+  for (Address& address : config.servers) {
     if (!address.tls) continue;
     address.tls_context = made.context;
     for (Address& other : address.others) other.tls_context = made.context;
   }
-  return place;
+  return config;
 }
 
 }  // namespace holdfast::client

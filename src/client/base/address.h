@@ -33,7 +33,7 @@ struct Address {
   DurationMs ack_timeout{0};             // time limit for that
   bool tls = false;
   std::string tls_name = {};                           // required in the certificate; empty: the host
-  std::shared_ptr<const TlsContext> tls_context = {};  // set by open_place() if `tls`
+  std::shared_ptr<const TlsContext> tls_context = {};  // set by client_config_of() if `tls`
   bool resp3 = false;                                  // the connection gets pushes: HELLO 3
   std::string client_name = {};  // set by CLIENT SETNAME on each connection; empty: no name
   // Called when a connection opens, and when one breaks or cannot be opened. May be empty.
@@ -58,14 +58,14 @@ struct ClientConfig {
 };
 
 // Returns the number of a key's servers that must grant, renew or release a lock of this mode.
-size_t quorum_of(const ClientConfig& place, Mode mode);
+size_t quorum_of(const ClientConfig& config, Mode mode);
 
 // Parses `text`. Throws std::invalid_argument with the mistake and its correction. Reads no file: call
-// open_place() before a connection is made.
+// client_config_of() before a connection is made.
 ClientConfig parse_address(std::string_view text);
 
 // As parse_address(). Also reads the files for TLS, once. A server without a login in the text gets the
 // login of the environment.
-ClientConfig open_place(std::string_view text);
+ClientConfig client_config_of(std::string_view text);
 
 }  // namespace holdfast::client

@@ -24,8 +24,8 @@ std::string decoded(std::string_view text, std::string_view word);
 // Sets the login of one address. log_in() also sets it for further nodes of a cluster.
 void put(Address& address, const Login& login);
 // Sets the login for all servers without a login of their own. Returns whether there was such a server.
-bool log_in(ClientConfig& place, const Login& login);
-// Reads all settings behind the `?`. Call it after the servers of `place` are parsed.
-void read_settings(ClientConfig& place, std::string_view text, std::string_view settings);
+bool log_in(ClientConfig& config, const Login& login);
+// Reads all settings behind the `?`. Call it after the servers of `config` are parsed.
+void read_settings(ClientConfig& config, std::string_view text, std::string_view settings);
 
 }  // namespace holdfast::client

@@ -31,10 +31,10 @@ bool read_login_setting(Login& login, std::string_view text, std::string_view se
   return true;
 }
 
-void settle_login(ClientConfig& place, const Login& login, std::string_view text) {
+void settle_login(ClientConfig& config, const Login& login, std::string_view text) {
   if (login.user.empty() && login.password.empty()) return;
   if (login.password.empty()) refuse(text, "user= needs password=, too");
-  if (!log_in(place, login))
+  if (!log_in(config, login))
     refuse(text, "password= is for servers without a login before the host; here each server has one");
 }
 
@@ -46,14 +46,14 @@ struct TlsChoice {
 };
 
 // Reads a TLS setting. Returns false for any other setting.
-bool read_tls_setting(ClientConfig& place, TlsChoice& choice, std::string_view text,
+bool read_tls_setting(ClientConfig& config, TlsChoice& choice, std::string_view text,
                       std::string_view setting) {
   std::string_view value = setting;
   const std::string name(next_part(value, '='));
-  const std::array<std::pair<std::string_view, std::string*>, 5> texts{{{"cacert", &place.tls.ca_file},
-                                                                        {"cacertdir", &place.tls.ca_dir},
-                                                                        {"cert", &place.tls.cert_file},
-                                                                        {"key", &place.tls.key_file},
+  const std::array<std::pair<std::string_view, std::string*>, 5> texts{{{"cacert", &config.tls.ca_file},
+                                                                        {"cacertdir", &config.tls.ca_dir},
+                                                                        {"cert", &config.tls.cert_file},
+                                                                        {"key", &config.tls.key_file},
                                                                         {"sni", &choice.name}}};
   if (name == "tls") {
     if (value != "yes") refuse(text, "tls must be tls=yes; leave it out for no TLS");
@@ -62,7 +62,7 @@ bool read_tls_setting(ClientConfig& place, TlsChoice& choice, std::string_view t
   if (name == "insecure") {
     if (!value.empty() && value != "yes")
       refuse(text, "insecure takes no value; leave it out to verify certificates");
-    place.tls.verify = TlsVerify::kNone;
+    config.tls.verify = TlsVerify::kNone;
     choice.given = name;
     return true;
   }
@@ -76,14 +76,14 @@ bool read_tls_setting(ClientConfig& place, TlsChoice& choice, std::string_view t
   return false;
 }
 
-void settle_tls(ClientConfig& place, const TlsChoice& choice, std::string_view text) {
+void settle_tls(ClientConfig& config, const TlsChoice& choice, std::string_view text) {
   bool any = false;
   const auto settle = [&](Address& address) {
     address.tls = address.tls || choice.all;
     if (address.tls) address.tls_name = choice.name;
     any = any || address.tls;
   };
-  for (Address& address : place.servers) {
+  for (Address& address : config.servers) {
     settle(address);
     for (Address& other : address.others) settle(other);
   }
@@ -92,7 +92,7 @@ void settle_tls(ClientConfig& place, const TlsChoice& choice, std::string_view t
                      " needs TLS, which no server here uses: write holdfasts://, rediss:// or "
                      "rediss-cluster://, or tls=yes for all");
   }
-  if (place.tls.verify == TlsVerify::kNone && !(place.tls.ca_file + place.tls.ca_dir).empty())
+  if (config.tls.verify == TlsVerify::kNone && !(config.tls.ca_file + config.tls.ca_dir).empty())
     refuse(text,
            "insecure turns verification off, so cacert and cacertdir have no effect: leave it or them out");
 }
@@ -107,7 +107,7 @@ std::optional<double> parse_factor(std::string_view text) {
                                                                         : std::nullopt;
 }
 
-void read_setting(ClientConfig& place, Numbers& numbers, std::string_view text, std::string_view setting) {
+void read_setting(ClientConfig& config, Numbers& numbers, std::string_view text, std::string_view setting) {
   std::string_view value = setting;
   const std::string name(next_part(value, '='));
   if (name == "backoff-factor") {
@@ -115,8 +115,9 @@ void read_setting(ClientConfig& place, Numbers& numbers, std::string_view text, 
     if (!numbers.backoff_factor) refuse(text, name + " must be a number from 1 to 100, as in 1.5");
     return;
   }
-  const std::array<std::pair<std::string_view, DurationMs*>, 3> times{
-      {{"timeout", &place.server_timeout}, {"min-wait", &place.min_wait}, {"max-wait", &place.max_wait}}};
+  const std::array<std::pair<std::string_view, DurationMs*>, 3> times{{{"timeout", &config.server_timeout},
+                                                                       {"min-wait", &config.min_wait},
+                                                                       {"max-wait", &config.max_wait}}};
   const std::array<std::pair<std::string_view, std::optional<int64_t>*>, 8> others{
       {{"rfactor", &numbers.replicas},
        {"wquorum", &numbers.write},
@@ -143,9 +144,9 @@ void read_setting(ClientConfig& place, Numbers& numbers, std::string_view text, 
                    "cert, key, sni and insecure; in a password %26 stands for & and %3f for ?");
 }
 
-void settle_retries(ClientConfig& place, const Numbers& numbers, std::string_view text) {
-  if (place.min_wait > place.max_wait) refuse(text, "min-wait is more than max-wait");
-  place.max_attempts = static_cast<uint32_t>(numbers.attempts.value_or(0));
+void settle_retries(ClientConfig& config, const Numbers& numbers, std::string_view text) {
+  if (config.min_wait > config.max_wait) refuse(text, "min-wait is more than max-wait");
+  config.max_attempts = static_cast<uint32_t>(numbers.attempts.value_or(0));
   if (!numbers.backoff && !numbers.backoff_factor && !numbers.backoff_max) return;
   if (!numbers.backoff)
     refuse(text, "backoff-factor and backoff-max need the first pause: give backoff, too");
@@ -154,12 +155,12 @@ void settle_retries(ClientConfig& place, const Numbers& numbers, std::string_vie
   backoff.longest = std::max(backoff.longest, backoff.first);
   if (numbers.backoff_max) backoff.longest = milliseconds(*numbers.backoff_max);
   if (backoff.longest < backoff.first) refuse(text, "backoff-max is less than backoff");
-  place.backoff = backoff;
+  config.backoff = backoff;
 }
 
 // Any two exclusive holds, and an exclusive and a shared hold, must have at least one server in common.
-void settle_quorums(ClientConfig& place, const Numbers& quorums, std::string_view text) {
-  const auto servers = static_cast<int64_t>(place.servers.size());
+void settle_quorums(ClientConfig& config, const Numbers& quorums, std::string_view text) {
+  const auto servers = static_cast<int64_t>(config.servers.size());
   const int64_t replicas = quorums.replicas.value_or(servers);
   if (replicas > servers) refuse(text, "rfactor is more than the number of servers");
   const int64_t write = quorums.write.value_or(
@@ -168,22 +169,22 @@ void settle_quorums(ClientConfig& place, const Numbers& quorums, std::string_vie
   if (write > replicas || read > replicas) refuse(text, "a quorum is more than rfactor");
   if (2 * write <= replicas) refuse(text, "wquorum must be more than half of rfactor");
   if (read + write <= replicas) refuse(text, "rquorum + wquorum must be more than rfactor");
-  place.replicas = static_cast<size_t>(replicas);
-  place.write_quorum = static_cast<size_t>(write);
-  place.read_quorum = static_cast<size_t>(read);
+  config.replicas = static_cast<size_t>(replicas);
+  config.write_quorum = static_cast<size_t>(write);
+  config.read_quorum = static_cast<size_t>(read);
 }
 
 // Sets `acks` for the Redis servers, which may have replicas. The acknowledgement must come within
 // `timeout`.
-void settle_acks(ClientConfig& place, const Numbers& numbers, std::string_view text) {
+void settle_acks(ClientConfig& config, const Numbers& numbers, std::string_view text) {
   if (!numbers.acks && !numbers.ack_timeout) return;
   if (!numbers.acks) refuse(text, "ack-timeout limits the wait for acks: give acks, too");
-  const DurationMs longest = place.server_timeout;
+  const DurationMs longest = config.server_timeout;
   const DurationMs within{numbers.ack_timeout.value_or(std::max<int64_t>(longest.count / 2, 1))};
   if (within >= longest) refuse(text, "ack-timeout must be less than timeout");
   if (*numbers.acks > 1000) refuse(text, "acks must be at most 1000");
   bool any = false;
-  for (Address& address : place.servers) {
+  for (Address& address : config.servers) {
     if (!address.redis) continue;
     any = true;
     address.acks = static_cast<int>(*numbers.acks);
@@ -236,9 +237,9 @@ void put(Address& address, const Login& login) {
   address.password = login.password;
 }
 
-bool log_in(ClientConfig& place, const Login& login) {
+bool log_in(ClientConfig& config, const Login& login) {
   bool used = false;
-  for (Address& address : place.servers) {
+  for (Address& address : config.servers) {
     if (!address.password.empty() || address.embedded) continue;
     put(address, login);
     for (Address& other : address.others) put(other, login);
@@ -247,20 +248,20 @@ bool log_in(ClientConfig& place, const Login& login) {
   return used;
 }
 
-void read_settings(ClientConfig& place, std::string_view text, std::string_view settings) {
+void read_settings(ClientConfig& config, std::string_view text, std::string_view settings) {
   Numbers numbers;
   TlsChoice tls;
   Login login;
   while (!settings.empty()) {
     const std::string_view setting = next_part(settings, '&');
-    if (read_login_setting(login, text, setting) || read_tls_setting(place, tls, text, setting)) continue;
-    read_setting(place, numbers, text, setting);
+    if (read_login_setting(login, text, setting) || read_tls_setting(config, tls, text, setting)) continue;
+    read_setting(config, numbers, text, setting);
   }
-  settle_login(place, login, text);
-  settle_retries(place, numbers, text);
-  settle_quorums(place, numbers, text);
-  settle_acks(place, numbers, text);
-  settle_tls(place, tls, text);
+  settle_login(config, login, text);
+  settle_retries(config, numbers, text);
+  settle_quorums(config, numbers, text);
+  settle_acks(config, numbers, text);
+  settle_tls(config, tls, text);
 }
 
 }  // namespace holdfast::client

@@ -134,7 +134,7 @@ void EmbeddedEngine::send(ConnId connection, const std::vector<std::string>& arg
   const Now now = read_clock();
   port->requests.push_back(argv);
   run_requests(*port, now);
-  end_turn(now);
+  end_iteration(now);
 }
 
 void EmbeddedEngine::close(ConnId connection) {
@@ -142,7 +142,7 @@ void EmbeddedEngine::close(ConnId connection) {
   if (ports_.erase(connection.serial) == 0) return;
   const Now now = read_clock();
   engine_.drop(connection, now, effects_);
-  end_turn(now);
+  end_iteration(now);
 }
 
 EmbeddedEngine::Post EmbeddedEngine::collect(Mailbox& mailbox) {
@@ -168,7 +168,7 @@ void EmbeddedEngine::run_requests(Port& port, const Now& now) {
 
 // Applies the effects until there are none. An effect may cause effects: a reply wakes a connection, whose
 // next request wakes another one.
-void EmbeddedEngine::end_turn(const Now& now) {
+void EmbeddedEngine::end_iteration(const Now& now) {
   while (!effects_.empty()) {
     const Effects present = std::exchange(effects_, {});
     for (const ConnId id : present.closes) {
@@ -222,7 +222,7 @@ void EmbeddedEngine::on_time() {
   const Now now = read_clock();
   alarm_ = kNever;
   engine_.tick(now, effects_);
-  end_turn(now);
+  end_iteration(now);
 }
 
 }  // namespace holdfast::client

@@ -64,7 +64,7 @@ class EmbeddedEngine {
   void run_requests(Port& port, const Now& now);
   void deliver(const Port& port);
   void end(const Port& port, const Now& now);
-  void end_turn(const Now& now);
+  void end_iteration(const Now& now);
   void arm();
   void on_time();
 

@@ -65,6 +65,12 @@ bool Loop::Core::run_posted() {
   return !work.empty();
 }
 
+int Loop::Core::open_wake() {
+  wake.data = this;
+  return uv_async_init(&uv, &wake,
+                       [](uv_async_t* async) noexcept { static_cast<Core*>(async->data)->run_posted(); });
+}
+
 void Loop::Core::close_wake() {
   const std::lock_guard lock(mutex);
   awake = false;
@@ -73,12 +79,9 @@ void Loop::Core::close_wake() {
 
 Loop::Loop() : core_(std::make_unique<Core>()) {
   check(uv_loop_init(&core_->uv), "cannot make an event loop");
-  const int error = uv_async_init(&core_->uv, &core_->wake, [](uv_async_t* wake) noexcept {
-    static_cast<Core*>(wake->data)->run_posted();
-  });
+  const int error = core_->open_wake();
   if (error != 0) uv_loop_close(&core_->uv);
   check(error, "cannot make an event loop");
-  core_->wake.data = core_.get();
   const SignalsBlocked blocked;
   try {
     core_->thread = std::thread(&Core::run, core_.get());
@@ -90,7 +93,17 @@ Loop::Loop() : core_(std::make_unique<Core>()) {
   }
 }
 
+Loop::Loop(uv_loop_s& outside) : core_(std::make_unique<Core>(outside)) {
+  check(core_->open_wake(), "cannot use the event loop");
+}
+
+void Loop::leave() {
+  assert(on_thread() && &core_->uv != &core_->own);
+  core_->close_wake();
+}
+
 Loop::~Loop() {
+  if (&core_->uv != &core_->own) return;
   assert(!on_thread());
   post([core = core_.get()] { core->close_wake(); });
   core_->thread.join();

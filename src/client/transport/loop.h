@@ -15,7 +15,11 @@
 namespace holdfast::client {
 
 struct Loop::Core {
-  uv_loop_t uv{};
+  Core() = default;
+  explicit Core(uv_loop_t& outside) : uv(outside), thread_id(std::this_thread::get_id()) {}
+
+  uv_loop_t own{};
+  uv_loop_t& uv = own;
   uv_async_t wake{};
   std::atomic<std::thread::id> thread_id;
   std::thread thread;
@@ -27,6 +31,7 @@ struct Loop::Core {
 
   void run() noexcept;
   bool run_posted();  // returns false if there was no work
+  int open_wake();    // returns an error of libuv
   void close_wake();
 };
 

@@ -55,7 +55,7 @@ SocketConnection::SocketConnection(Loop& loop, const Address& address, Connectio
       tls_{address.tls_context, address.tls_name.empty() ? address.host : address.tls_name},
       reader_(address.resp3 ? Protocol::kResp3 : Protocol::kResp2),
       timer_(loop, [this] { on_time(); }) {
-  assert(address.tls == (address.tls_context != nullptr) && "open_place() has made the address");
+  assert(address.tls == (address.tls_context != nullptr) && "client_config_of() has made the address");
   if (const auto known = numeric(address.host, port_)) {
     addresses_ = {*known};
     timer_.set(Loop::now());

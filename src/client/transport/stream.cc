@@ -21,7 +21,7 @@ constexpr size_t kKeptBytes = size_t{16} << 10;
 
 constexpr const char* kClosed = "server closed the connection";
 
-Stream* self(const void* data) { return static_cast<Stream*>(const_cast<void*>(data)); }
+Stream* self(void* data) { return static_cast<Stream*>(data); }
 
 // Makes a uv_buf_t without uv_buf_init(), which truncates the length to 32 bits.
 uv_buf_t as_buf(const Buffer& buffer) {
@@ -65,8 +65,8 @@ Stream::Stream(Loop& loop, const StreamTls& tls, StreamUser& user)
     : loop_(loop), user_(&user), name_(tls.name) {
   if (tls.context) tls_ = std::make_unique<TlsSession>(tls.context, tls.name);
   uv_tcp_init(&loop.core().uv, &tcp_);
-  uv_prepare_init(&loop.core().uv, &turn_end_);
-  tcp_.data = turn_end_.data = connect_.data = write_.data = this;
+  uv_prepare_init(&loop.core().uv, &iteration_end_);
+  tcp_.data = iteration_end_.data = connect_.data = write_.data = this;
 }
 
 int Stream::begin(const sockaddr& address) {
@@ -97,7 +97,7 @@ void Stream::close() {
     if (!queued_.empty()) uv_try_write(handle(), &buf, 1);
   }
   uv_close(reinterpret_cast<uv_handle_t*>(&tcp_), on_close);
-  uv_close(reinterpret_cast<uv_handle_t*>(&turn_end_), on_close);
+  uv_close(reinterpret_cast<uv_handle_t*>(&iteration_end_), on_close);
 }
 
 void Stream::on_close(uv_handle_t* handle) noexcept {
@@ -187,11 +187,11 @@ void Stream::write(std::string_view bytes) {
 }
 
 void Stream::flush_later() {
-  if (!writing_ && uv_is_active(reinterpret_cast<uv_handle_t*>(&turn_end_)) == 0)
-    uv_prepare_start(&turn_end_, on_turn_end);
+  if (!writing_ && uv_is_active(reinterpret_cast<uv_handle_t*>(&iteration_end_)) == 0)
+    uv_prepare_start(&iteration_end_, on_iteration_end);
 }
 
-void Stream::on_turn_end(uv_prepare_t* handle) noexcept {
+void Stream::on_iteration_end(uv_prepare_t* handle) noexcept {
   uv_prepare_stop(handle);
   self(handle->data)->flush();
 }

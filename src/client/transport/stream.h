@@ -64,7 +64,7 @@ class Stream {
   static void on_connect(uv_connect_t* request, int status) noexcept;
   static void on_alloc(uv_handle_t* handle, size_t wanted, uv_buf_t* buf) noexcept;
   static void on_read(uv_stream_t* handle, ssize_t n, const uv_buf_t* buf) noexcept;
-  static void on_turn_end(uv_prepare_t* handle) noexcept;
+  static void on_iteration_end(uv_prepare_t* handle) noexcept;
   static void on_write(uv_write_t* request, int status) noexcept;
   static void on_close(uv_handle_t* handle) noexcept;
 
@@ -82,8 +82,8 @@ class Stream {
   Loop& loop_;
   StreamUser* user_;  // null after the drop
   uv_tcp_t tcp_{};
-  uv_prepare_t turn_end_{};  // end of the loop iteration; active while there are bytes to flush
-  int handles_ = 2;          // handles that libuv has not closed
+  uv_prepare_t iteration_end_{};  // end of the loop iteration; active while there are bytes to flush
+  int handles_ = 2;               // handles that libuv has not closed
   uv_connect_t connect_{};
   uv_write_t write_{};
   std::unique_ptr<TlsSession> tls_;  // null: no TLS

@@ -17,6 +17,8 @@
 #include "client/base/value.h"
 #include "core/base/types.h"
 
+struct uv_loop_s;
+
 namespace holdfast::client {
 
 class Loop {
@@ -24,12 +26,19 @@ class Loop {
   // Starts the thread. Throws std::system_error if the process can open no more files or start no more
   // threads.
   Loop();
+  // Uses a loop of libuv that the caller runs, on the thread that makes this object, and makes no thread.
+  // leave() must come before the destructor.
+  explicit Loop(uv_loop_s& outside);
   // Runs the posted work and ends the thread; must not run on that thread. Links and timers must have been
   // destroyed, or the posted work destroys them. Waits for a running name lookup, because the system's
   // resolver cannot be stopped.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
+
+  // Only for a loop of the caller: closes the last handle. Links and timers must have been destroyed. Work
+  // that is posted later never runs.
+  void leave();
 
   // Lets `work` run on the loop's thread, in the order of the calls. Any thread.
   void post(std::function<void()> work);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/remote_keys.h"
 #include "core/base/types.h"
 
 namespace holdfast {
@@ -186,6 +187,8 @@ struct Config {
   // or an empty text on success.
   std::function<std::string(const std::vector<std::string>& users)> rewrite;
   StorageHooks storage;
+  // For a proxy, whose keys are on other servers.
+  RemoteHooks remote;
   // DEBUG SLEEP: sleeps for `us` microseconds.
   std::function<void(int64_t us)> sleep;
   // DEBUG LOOP: begins or ends a measurement. Returns the figures since the last begin.

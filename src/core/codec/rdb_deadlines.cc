@@ -48,7 +48,7 @@ void RdbReader::read_timed_field(Input& in) {
   if (--left_ == 0) end_value();
 }
 
-// Field, value and deadline in turn.
+// Field, value, deadline, field, value ...
 void RdbReader::read_packed_timed_hash(Input& in, std::string_view key) {
   const std::string_view bytes = in.text(value_text_);
   if (!in.good()) return;

@@ -3,7 +3,6 @@
 
 #include "core/base/parse.h"
 #include "core/command/command.h"
-#include "core/command/handlers.h"
 
 namespace holdfast {
 
@@ -15,7 +14,7 @@ constexpr std::string_view kNames[] = {
     "blocking", "dangerous",   "connection", "transaction", "scripting", "lock"};
 
 bool belongs(const Command& c, std::string_view category) {
-  const auto has = [&c](uint32_t flag) { return (c.flags & flag) != 0; };
+  const auto has = [&c](uint64_t flags) { return c.has(flags); };
   const bool container = c.handler == nullptr;
   if (category == "keyspace") return has(kKeyspace);
   if (category == "read") return has(kReadOnly) && !has(kScript);
@@ -25,7 +24,7 @@ bool belongs(const Command& c, std::string_view category) {
     if (category == group) return c.group == category;
   }
   if (category == "pubsub") return has(kPubSub);
-  if (category == "admin") return has(kAdmin) || c.handler == cmd_role;  // as in Redis, without the flag
+  if (category == "admin") return has(kAdmin | kAdminCategory);
   if (category == "fast") return has(kFast);
   if (category == "slow") return !has(kFast);
   if (category == "blocking") return has(kBlocking);

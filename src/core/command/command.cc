@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/command/command.h"
-#include "core/command/handlers.h"
 
 namespace holdfast {
 
@@ -121,8 +120,7 @@ bool arity_fits(const Command& c, size_t argc) {
 const Command* find_row(std::span<const std::string_view> argv) {
   const Command* c = find_command(argv[0]);
   if (c == nullptr || c->is_subcommand()) return nullptr;
-  const bool has_subcommands = c->handler == nullptr || c->handler == cmd_command;
-  return has_subcommands && argv.size() > 1 ? find_subcommand(*c, argv[1]) : c;
+  return c->has(kSubcommands) && argv.size() > 1 ? find_subcommand(*c, argv[1]) : c;
 }
 
 const Command* resolve_command(std::span<const std::string_view> argv, Reply& reply) {
@@ -131,8 +129,7 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
     reply.error(unknown_command_text(argv));
     return nullptr;
   }
-  const bool has_subcommands = c->handler == nullptr || c->handler == cmd_command;
-  if (has_subcommands && argv.size() > 1) {
+  if (c->has(kSubcommands) && argv.size() > 1) {
     const Command* sub = find_subcommand(*c, argv[1]);
     if (sub == nullptr) {
       const std::string shown(argv[1].substr(0, 128));
@@ -143,9 +140,8 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
   }
   if (c->handler == nullptr || !arity_fits(*c, argv.size())) {
     // As in Redis, this error ends the transaction if EXEC itself is malformed.
-    const bool exec = c->handler == cmd_exec;
     const std::string text = wrong_arity_text(*c);
-    reply.error(exec ? "EXECABORT Transaction discarded because of: " + text.substr(4) : text);
+    reply.error(c->has(kExec) ? "EXECABORT Transaction discarded because of: " + text.substr(4) : text);
     return nullptr;
   }
   return c;
@@ -154,16 +150,16 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
 // Another argument is in front of the count in EVAL (the script), ZUNIONSTORE (the destination, a key
 // itself) and BLMPOP (the timeout).
 KeyCount key_count_of(const Command& command) {
-  const bool second = command.first_key == 1 || (command.flags & (kScript | kBlocking)) != 0;
-  return {second ? size_t{2} : size_t{1}, command.handler == cmd_msetex ? size_t{2} : size_t{1}};
+  const bool second = command.first_key == 1 || command.has(kScript | kBlocking);
+  return {second ? size_t{2} : size_t{1}, command.has(kCountsPairs) ? size_t{2} : size_t{1}};
 }
 
 std::optional<std::vector<size_t>> key_positions(const Command& command,
                                                  std::span<const std::string_view> argv) {
   std::vector<size_t> keys;
-  if ((command.flags & kMovableKeys) != 0) {
+  if (command.has(kMovableKeys)) {
     const auto [at, step] = key_count_of(command);
-    const bool needs_one = (command.flags & kNoMandatoryKeys) == 0;
+    const bool needs_one = !command.has(kNoMandatoryKeys);
     const auto most = static_cast<int64_t>((argv.size() - at - 1) / step);
     const auto count = parse_int_in(argv[at], needs_one ? 1 : 0, most);
     if (!count) return std::nullopt;

@@ -9,8 +9,8 @@
 #include "core/codec/reply.h"
 #include "core/command/command_log.h"
 #include "core/engine/requests.h"
+#include "core/engine/run_command.h"
 #include "core/events/acl_check.h"
-#include "core/events/run_command.h"
 #include "core/state/availability.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
@@ -27,7 +27,7 @@ bool can_be_deferred(const Request& r) { return may_continue(r) && r.c.reply_mod
 // Whether the connection's next chunk must wait for the end of CLIENT PAUSE.
 bool waits_for_pause(const Context& ctx, const Conn& c) {
   const std::string_view argv[] = {c.last_command->name};
-  return (c.last_command->flags & kWrite) != 0 && is_paused(ctx, c, *c.last_command, argv);
+  return c.last_command->has(kWrite) && is_paused(ctx, c, *c.last_command, argv);
 }
 
 }  // namespace

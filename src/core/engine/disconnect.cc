@@ -51,6 +51,7 @@ void begin_disconnect(Context& ctx, Conn& c) {
   c.leaving = c.closing = true;
   c.dirty = true;  // so that the shell does not get it in Effects::dirty
   c.blocked_on = nullptr;
+  if (ctx.s.config.remote.drop) ctx.s.config.remote.drop(c.id);
   ctx.s.deferred_free.take(c.postponed.memory());
   c.postponed.clear();
   stop_monitoring(ctx, c);

@@ -17,6 +17,7 @@
 #include "core/engine/engine_parts.h"
 #include "core/engine/memory_share.h"
 #include "core/engine/prefetch.h"
+#include "core/engine/remote_requests.h"
 #include "core/engine/requests.h"
 #include "core/engine/resumable_request.h"
 #include "core/events/acl_check.h"
@@ -47,6 +48,7 @@
 #include "core/state/tokens.h"
 #include "core/state/tracking.h"
 #include "core/state/wait_queue.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 
@@ -124,7 +126,8 @@ void check_waiter(const EngineState& s, const Entry& e, const Waiter& w) {
 }
 
 bool is_blocked(const Conn& c) {
-  return c.blocked_on != nullptr || c.in_script || c.postponed.count() > 0 || c.chunks.count() > 0;
+  return c.remote || c.blocked_on != nullptr || c.in_script || c.postponed.count() > 0 ||
+         c.chunks.count() > 0;
 }
 
 }  // namespace
@@ -269,6 +272,7 @@ Buffer& Engine::output(ConnId conn) {
   return c.out;
 }
 
+bool Engine::is_open(ConnId conn) const { return s_->conns.find(conn) != nullptr; }
 bool Engine::blocked(ConnId conn) const { return is_blocked(s_->conns.at(conn)); }
 bool Engine::awaits_push(ConnId conn) const {
   const Conn& c = s_->conns.at(conn);
@@ -308,6 +312,26 @@ void Engine::record_traffic(uint64_t read_bytes, uint64_t written_bytes) {
 
 void Engine::record_rejected_connection() { ++s_->stats.refused_connections; }
 const Config& Engine::config() const { return s_->config; }
+
+RemoteOutcome Engine::run_remote(ConnId conn, std::span<const std::string_view> argv,
+                                 const RemoteKey& before, Now now, Effects& fx) {
+  Context ctx{*s_, now, fx};
+  ctx.actor = conn;
+  return holdfast::run_remote(ctx, s_->conns.at(conn), argv, before);
+}
+
+void Engine::discard_remote(ConnId conn) {
+  Conn& c = s_->conns.at(conn);
+  end_transaction(s_->deferred_free, std::move(c.transaction));
+  s_->watches.clear(c);
+}
+
+void Engine::answer_remote(ConnId conn, std::string_view reply, Now now, Effects& fx) {
+  Context ctx{*s_, now, fx};
+  holdfast::answer_remote(ctx, s_->conns.at(conn), reply);
+}
+
+int Engine::protocol(ConnId conn) const { return s_->conns.at(conn).protocol; }
 
 void Engine::keep_journal() { s_->journal.on = true; }
 std::string_view Engine::journal_records() {
@@ -359,6 +383,7 @@ void Engine::finish_loading(Now now) {
 Availability& Engine::availability() { return s_->availability; }
 PagePool& Engine::pages() { return s_->pages; }
 bool Engine::at_rest() const { return !s_->task.fiber.under_way(); }
+void Engine::end_unwritten_request() { holdfast::end_unwritten_request(*s_); }
 uint64_t Engine::largest_token() const { return s_->tokens.largest(); }
 
 const Tokens& Engine::tokens() const { return s_->tokens; }

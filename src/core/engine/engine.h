@@ -71,6 +71,8 @@ class Engine {
   // buffer.
   void count_memory(Buffer& buffer);
 
+  // Whether the connection was not dropped.
+  bool is_open(ConnId conn) const;
   // Whether the connection waits (for a lock, for the end of its own long request or of CLIENT PAUSE). Its
   // later requests must wait in its input.
   bool blocked(ConnId conn) const;
@@ -117,6 +119,19 @@ class Engine {
 
   const Config& config() const;
 
+  // For a proxy: Config::remote.
+
+  // Runs the request that the hook took from a connection, on a copy of its key. `argv` is that of the
+  // request. The connection stays blocked, and has no reply yet.
+  RemoteOutcome run_remote(ConnId conn, std::span<const std::string_view> argv, const RemoteKey& before,
+                           Now now, Effects& fx);
+  // Ends the transaction whose EXEC the hook took, without running it.
+  void discard_remote(ConnId conn);
+  // Ends the request that the hook took: `reply` are its bytes in the protocol of the connection.
+  void answer_remote(ConnId conn, std::string_view reply, Now now, Effects& fx);
+  // The protocol of the connection, 2 or 3.
+  int protocol(ConnId conn) const;
+
   // For persistence:
 
   // Records all changes from now on, in the format of journal.h.
@@ -144,13 +159,18 @@ class Engine {
   PagePool& pages();
   // Whether a snapshot may begin: no resumable request is deferred.
   bool at_rest() const;
+  // For a stop: ends a deferred request, as SCRIPT KILL does, unless its script has written. Then the state
+  // has a part of the script's changes, and must not be saved.
+  void end_unwritten_request();
   uint64_t largest_token() const;
   // The tokens issued so far.
   const Tokens& tokens() const;
   // The latest deadline of all holds granted since the start, on the engine's clock.
   TimeMs latest_deadline() const;
-  // For Snapshot and Restore, and for the Store at a stop.
+  // For Snapshot and Restore, and for the functions of the core. The shell asks those of engine/:
+  // figures.h, lock_events.h, metrics.h, readiness.h and visitors.h.
   EngineState& state() { return *s_; }
+  const EngineState& state() const { return *s_; }
 
   // Asserts every invariant of every structure. Slow: for tests and the simulation.
   void check_invariants() const;

@@ -6,12 +6,35 @@
 #include <string>
 #include <utility>
 
+#include "core/engine/run_command.h"
+
 namespace holdfast {
 
 EngineParts::EngineParts(Config c)
-    : state{pages,   holders,     flushed,      tokens,  conns,     queues,   places,       leases,
-            journal, attachments, session_ends, pubsub,  watches,   tracking, scripts,      task,
-            log,     acl,         acl_log,      history, contended, tickets,  std::move(c), {}},
+    : state{.pages = pages,
+            .holders = holders,
+            .flushed = flushed,
+            .tokens = tokens,
+            .conns = conns,
+            .queues = queues,
+            .places = places,
+            .leases = leases,
+            .journal = journal,
+            .attachments = attachments,
+            .session_ends = session_ends,
+            .pubsub = pubsub,
+            .watches = watches,
+            .tracking = tracking,
+            .scripts = scripts,
+            .task = task,
+            .log = log,
+            .acl = acl,
+            .acl_log = acl_log,
+            .history = history,
+            .contended = contended,
+            .tickets = tickets,
+            .config = std::move(c),
+            .dbs = {}},
       tokens(state.config.token_floor),
       leases(state.config.limits.max_ended_leases),
       scripts(state.config.limits.script_memory_bytes, state.config.limits.script_run_bytes),
@@ -24,6 +47,7 @@ EngineParts::EngineParts(Config c)
   for (const AheadToken& saved : state.config.tokens_ahead) tokens.restore(saved);
   scripts.time.clock_us = state.config.clock_us;
   scripts.time.pause = [this] { task.fiber.pause(); };
+  scripts.run_request = run_command;
   scripts.log = state.config.log;
   for (auto& db : state.dbs) db = std::make_unique<Keyspace>(state.config.hash_seed, pages, state.removed);
   for (DbIndex i = 0; i < kDatabases; ++i) state.db_at[i] = state.db_name[i] = i;

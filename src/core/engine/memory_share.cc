@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/config.h"
-#include "core/events/run_command.h"
 #include "core/lock/waiting.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"

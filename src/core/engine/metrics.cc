@@ -150,8 +150,8 @@ void write_memory(MetricsWriter& w, const EngineState& s, const ShellMetrics& sh
 void write_process(MetricsWriter& w, const EngineState& s, const ShellMetrics& shell) {
   w.histogram("holdfast_journal_fsync_seconds", "Time of each fsync of the journal.");
   w.sample({}, shell.journal_syncs);
-  w.histogram("holdfast_loop_turn_seconds", "Working time of each turn of the event loop.");
-  w.sample({}, shell.loop_turns);
+  w.histogram("holdfast_loop_turn_seconds", "Working time of each iteration of the event loop.");
+  w.sample({}, shell.loop_iterations);
   w.counter("process_cpu_seconds_total", "Total user and system CPU time in seconds.", shell.cpu_s);
   w.gauge("process_open_fds", "Open file descriptors.", shell.open_fds);
   w.gauge("process_max_fds", "Limit of open file descriptors.", shell.max_fds);
@@ -183,6 +183,11 @@ void write_metrics(const EngineState& s, Now now, const ShellMetrics& shell, Met
   write_memory(w, s, shell);
   write_process(w, s, shell);
   w.finish();
+}
+
+void write_metrics(const Engine& engine, Now now, const ShellMetrics& shell, MetricsFormat format,
+                   std::string& out) {
+  write_metrics(engine.state(), now, shell, format, out);
 }
 
 }  // namespace holdfast

@@ -10,6 +10,7 @@
 
 namespace holdfast {
 
+class Engine;
 struct EngineState;
 
 enum class MetricsFormat : uint8_t {
@@ -19,9 +20,9 @@ enum class MetricsFormat : uint8_t {
 
 // The figures that only the shell has.
 struct ShellMetrics {
-  DurationHistogram loop_turns;     // the working time of each loop iteration
-  DurationHistogram journal_syncs;  // fsync of the journal
-  double cpu_s = 0;                 // user and system
+  DurationHistogram loop_iterations;  // the working time of each loop iteration
+  DurationHistogram journal_syncs;    // fsync of the journal
+  double cpu_s = 0;                   // user and system
   int64_t rss_bytes = 0;
   int64_t open_fds = 0;
   int64_t max_fds = 0;
@@ -30,6 +31,8 @@ struct ShellMetrics {
 
 // Appends all metrics to `out`.
 void write_metrics(const EngineState& s, Now now, const ShellMetrics& shell, MetricsFormat format,
+                   std::string& out);
+void write_metrics(const Engine& engine, Now now, const ShellMetrics& shell, MetricsFormat format,
                    std::string& out);
 
 }  // namespace holdfast

@@ -8,7 +8,6 @@
 
 #include "core/codec/request_batch.h"
 #include "core/command/command.h"
-#include "core/command/handlers.h"
 #include "core/keyspace/keyspace.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
@@ -46,8 +45,8 @@ class Keys {
 
 // Adds the keys that the row of the command names; of a script, the first.
 void add_keys(Keys& keys, const Command& command, std::span<const std::string_view> argv) {
-  const bool movable = (command.flags & kMovableKeys) != 0;
-  const bool changes = movable || (command.flags & kWrite) != 0;
+  const bool movable = command.has(kMovableKeys);
+  const bool changes = movable || command.has(kWrite);
   const size_t first = movable ? key_count_of(command).at + 1 : static_cast<size_t>(command.first_key);
   if (first == 0 || first >= argv.size()) return;
   keys.add(argv[first], changes);

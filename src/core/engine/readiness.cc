@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/config.h"
+#include "core/engine/engine.h"
 #include "core/state/availability.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
@@ -53,6 +54,8 @@ std::vector<ReadyCheck> readiness(const EngineState& s, Now now) {
           check("memory", why_memory(s)),
           check("clients", why_clients(s))};
 }
+
+std::vector<ReadyCheck> readiness(const Engine& engine, Now now) { return readiness(engine.state(), now); }
 
 bool is_ready(const std::vector<ReadyCheck>& checks) {
   return std::ranges::all_of(checks, [](const ReadyCheck& c) { return c.ok; });

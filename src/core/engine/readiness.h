@@ -9,6 +9,7 @@
 
 namespace holdfast {
 
+class Engine;
 struct EngineState;
 
 struct ReadyCheck {
@@ -19,6 +20,7 @@ struct ReadyCheck {
 
 // The checks, always in this order: loading, recovering, journal, snapshot, memory, clients.
 std::vector<ReadyCheck> readiness(const EngineState& s, Now now);
+std::vector<ReadyCheck> readiness(const Engine& engine, Now now);
 bool is_ready(const std::vector<ReadyCheck>& checks);
 
 }  // namespace holdfast

@@ -10,13 +10,13 @@
 #include "core/codec/reply.h"
 #include "core/command/command.h"
 #include "core/command/command_log.h"
-#include "core/command/handlers.h"
+#include "core/engine/remote_requests.h"
 #include "core/engine/resumable_request.h"
+#include "core/engine/run_command.h"
 #include "core/events/acl_check.h"
 #include "core/events/invalidate.h"
 #include "core/events/monitor.h"
 #include "core/events/request_text.h"
-#include "core/events/run_command.h"
 #include "core/lock/waiting.h"
 #include "core/script/demands.h"
 #include "core/script/script.h"
@@ -37,16 +37,12 @@ namespace holdfast {
 namespace {
 
 bool is_queued_in_multi(const Conn& c, const Command& command) {
-  return c.transaction != nullptr && (command.flags & kInMulti) == 0;
+  return c.transaction != nullptr && !command.has(kInMulti);
 }
 
 // Commands whose names stay in memory: keys that a connection watches or waits for, channels that it
 // subscribes to. A few names are accepted even beyond the memory limit.
-bool keeps_names(const Command& command) {
-  const Handler h = command.handler;
-  return (command.flags & kBlocking) != 0 || h == cmd_watch || h == cmd_subscribe || h == cmd_psubscribe ||
-         h == cmd_ssubscribe || h == cmd_client_tracking;
-}
+bool keeps_names(const Command& command) { return command.has(kBlocking | kKeepsNames); }
 // Whether the request keeps names, memory would then be nearly full, and the connection has more than a
 // few.
 bool keeps_too_many_names(const EngineState& s, const Conn& c, const Command& command,
@@ -63,14 +59,7 @@ bool keeps_too_many_names(const EngineState& s, const Conn& c, const Command& co
 bool may_grow(const EngineState& s, const Conn& c, const Command& command) {
   if (s.config.limits.memory_bytes == 0 && !s.memory.over_limit) [[likely]]
     return false;
-  return (command.flags & (kDenyOom | kScript)) != 0 || c.transaction != nullptr || keeps_names(command);
-}
-
-// Whether the command ends a transaction or the connection. Such a command runs even beyond the memory
-// limit.
-bool ends_transaction(const Command& command) {
-  return command.handler == cmd_exec || command.handler == cmd_discard || command.handler == cmd_reset ||
-         command.handler == cmd_quit;
+  return command.has(kDenyOom | kScript) || c.transaction != nullptr || keeps_names(command);
 }
 
 // Checks used memory once, before a request begins, so that a transaction or a script runs completely or
@@ -85,17 +74,17 @@ bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
   ctx.s.memory.over_limit = is_over();
   const bool names = keeps_too_many_names(ctx.s, c, command, argv);
   if (!ctx.s.memory.over_limit && !names) return false;
-  const Transaction* const run = command.handler == cmd_exec ? c.transaction.get() : nullptr;
+  const Transaction* const run = command.has(kExec) ? c.transaction.get() : nullptr;
   const bool grows = run != nullptr ? run->grows : names || demands_of(ctx.s, command, argv).grow;
-  if (!grows && (c.transaction == nullptr || ends_transaction(command))) return false;
-  if (command.handler == cmd_lock) ++ctx.s.stats.locks.refusals[Refusal::kMemory];
+  if (!grows && (c.transaction == nullptr || command.has(kEndsMulti))) return false;
+  if (command.has(kAcquire)) ++ctx.s.stats.locks.refusals[Refusal::kMemory];
   reply.error(run != nullptr ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)
                              : std::string(kOomText));
   return true;
 }
 
 // Whether the command runs or compiles a script: both may take long.
-bool is_script(const Command& command) { return (command.flags & (kScript | kCompiles)) != 0; }
+bool is_script(const Command& command) { return command.has(kScript | kCompiles); }
 
 // Queues a request for EXEC. The queued requests of a transaction are unprocessed input, and have the same
 // limit in bytes.
@@ -120,10 +109,10 @@ void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<c
 }
 
 // Marks the open transaction as broken, after a request was rejected before it could run. A rejected EXEC
-// ends the transaction.
-void fail_transaction(Context& ctx, Conn& c, std::string_view name) {
+// ends the transaction. `command`: null if it is unknown.
+void fail_transaction(Context& ctx, Conn& c, const Command* command) {
   if (c.transaction != nullptr) c.transaction->broken = true;
-  if (!equals_ignore_case(name, "exec")) return;
+  if (command == nullptr || !command->has(kExec)) return;
   end_transaction(ctx.s.deferred_free, std::move(c.transaction));
   ctx.s.watches.clear(c);
 }
@@ -133,10 +122,7 @@ void fail_transaction(Context& ctx, Conn& c, std::string_view name) {
 bool refuse_to_subscriber(const Conn& c, const Command& command, Reply& reply) {
   if (c.protocol >= 3 || c.subscriptions() == 0) [[likely]]
     return false;
-  for (const Handler allowed : {cmd_ping, cmd_quit, cmd_reset, cmd_subscribe, cmd_unsubscribe,
-                                cmd_psubscribe, cmd_punsubscribe, cmd_ssubscribe, cmd_sunsubscribe}) {
-    if (command.handler == allowed) return false;
-  }
+  if (command.has(kForSubscribers)) return false;
   reply.error(
       std::string("ERR Can't execute '")
           .append(command.name)
@@ -146,22 +132,22 @@ bool refuse_to_subscriber(const Conn& c, const Command& command, Reply& reply) {
 }
 
 bool refuse_in_multi(const Conn& c, const Command& command, Reply& reply) {
-  if (c.transaction == nullptr || (command.flags & kNoMulti) == 0) [[likely]]
+  if (c.transaction == nullptr || !command.has(kNoMulti)) [[likely]]
     return false;
   reply.error("ERR Command not allowed inside a transaction");
   return true;
 }
 
 bool refuse_while_loading(const Context& ctx, const Command& command, Reply& reply) {
-  if (!ctx.s.availability.loading || (command.flags & kLoading) != 0) [[likely]]
+  if (!ctx.s.availability.loading || command.has(kLoading)) [[likely]]
     return false;
   reply.error("LOADING Redis is loading the dataset in memory");
   return true;
 }
 
 bool refuse_while_busy(const EngineState& s, const Conn& c, const Command& command, Reply& reply) {
-  if ((command.flags & kAllowBusy) != 0) return false;
-  const bool aborts = command.handler == cmd_exec && c.transaction != nullptr;
+  if (command.has(kAllowBusy)) return false;
+  const bool aborts = command.has(kExec) && c.transaction != nullptr;
   const std::string_view busy = s.scripts.running_function() != nullptr ? kBusyFunction : kBusyScript;
   reply.error(aborts ? std::string("EXECABORT Transaction discarded because of: ").append(busy)
                      : std::string(busy));
@@ -181,7 +167,7 @@ bool refuse_http(Context& ctx, Conn& c, std::string_view word, size_t answered) 
 
 bool may_run_long(const Conn& c, const Command& command) {
   if (is_script(command)) return true;
-  return command.handler == cmd_exec && c.transaction != nullptr && c.transaction->has_script;
+  return command.has(kExec) && c.transaction != nullptr && c.transaction->has_script;
 }
 
 // Removes the reply. Also resets the overflow mark, as the output had not overflowed before the request.
@@ -204,7 +190,7 @@ void obey_reply_mode(Conn& c, size_t answered) {
       break;
     case ReplyMode::kSkip:
       drop_reply(c, answered);
-      if (c.blocked_on == nullptr && c.chunks.count() == 0) c.reply_mode = ReplyMode::kOn;
+      if (c.blocked_on == nullptr && c.chunks.count() == 0 && !c.remote) c.reply_mode = ReplyMode::kOn;
       break;
   }
 }
@@ -212,15 +198,13 @@ void obey_reply_mode(Conn& c, size_t answered) {
 // CLIENT CACHING applies only to the next command that is not CLIENT, or to the next transaction.
 void forget_caching(Conn& c) {
   if (c.tracking == nullptr || c.transaction != nullptr) return;
-  const bool is_client_command = c.last_command != nullptr && c.last_command->container() == "client";
-  if (!is_client_command) c.tracking->caching = false;
+  if (c.last_command == nullptr || !c.last_command->has(kKeepsCaching)) c.tracking->caching = false;
 }
 
 }  // namespace
 
-static void finish_rejected(Context& ctx, Conn& c, const Command& command,
-                            std::span<const std::string_view> argv, size_t answered) {
-  fail_transaction(ctx, c, argv[0]);
+static void finish_rejected(Context& ctx, Conn& c, const Command& command, size_t answered) {
+  fail_transaction(ctx, c, &command);
   ctx.s.log.record_rejection(&command, c.out.view().substr(answered));
   finish_request(ctx, c, answered);
 }
@@ -233,24 +217,27 @@ void dispatch_request(Context& ctx, Conn& c, std::span<const std::string_view> a
   const Command* command = resolve_command(argv, reply);
   if (command == nullptr) {
     if (refuse_http(ctx, c, argv[0], answered)) return;
-    fail_transaction(ctx, c, argv[0]);
     c.last_command = find_row(argv);
+    fail_transaction(ctx, c, c.last_command);
     ctx.s.log.record_rejection(c.last_command, c.out.view().substr(answered));
     return finish_request(ctx, c, answered);
   }
   c.last_command = command;
   if (c.checked && refuse_by_acl(ctx, c, *command, argv, reply)) [[unlikely]]
-    return finish_rejected(ctx, c, *command, argv, answered);
-  if (ctx.s.pause.until && is_paused(ctx, c, *command, argv)) [[unlikely]]
+    return finish_rejected(ctx, c, *command, answered);
+  const bool begins = ctx.s.remote_key == nullptr;  // no pause stops a request that has begun
+  if (begins && ctx.s.pause.until && is_paused(ctx, c, *command, argv)) [[unlikely]]
     return postpone(c, argv);
   if (refuse_in_multi(c, *command, reply) ||
       (may_grow(ctx.s, c, *command) && refuse_beyond_memory(ctx, c, *command, argv, reply)) ||
       refuse_to_subscriber(c, *command, reply) || refuse_while_loading(ctx, *command, reply))
-    return finish_rejected(ctx, c, *command, argv, answered);
+    return finish_rejected(ctx, c, *command, answered);
   if (is_queued_in_multi(c, *command)) {
     queue_in_multi(ctx.s, c, *command, argv, reply);
+  } else if (ctx.s.config.remote.take && take_remote(ctx, c, *command, argv)) {
+    return;
   } else if (may_run_long(c, *command)) {
-    if (!start_resumable_request(ctx, c, *command, argv)) return;
+    if (!start_resumable_request(ctx, c, *command, argv) && !end_long_script(ctx)) return;
   } else {
     Request r{ctx, c, *command, argv, reply, true};
     run_command(r);
@@ -269,7 +256,7 @@ void dispatch_request_while_busy(Context& ctx, Conn& c, std::span<const std::str
   if (command == nullptr && refuse_http(ctx, c, argv[0], answered)) return;
   if (command == nullptr || (c.checked && refuse_by_acl(ctx, c, *command, argv, reply)) ||
       refuse_while_busy(ctx.s, c, *command, reply)) {
-    fail_transaction(ctx, c, argv[0]);
+    fail_transaction(ctx, c, find_row(argv));
     ctx.s.log.record_rejection(command, c.out.view().substr(answered));
   } else if (is_queued_in_multi(c, *command)) {
     queue_in_multi(ctx.s, c, *command, argv, reply);
@@ -299,7 +286,7 @@ bool is_paused(const Context& ctx, const Conn& c, const Command& command,
   if (!pause.until || is_due(*pause.until, ctx.now.mono)) return false;
   if (!pause.writes_only) return true;
   if (c.transaction == nullptr) return demands_of(ctx.s, command, argv).write;
-  return command.handler == cmd_exec && c.transaction->writes;
+  return command.has(kExec) && c.transaction->writes;
 }
 
 void postpone(Conn& c, std::span<const std::string_view> argv) {

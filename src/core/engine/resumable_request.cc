@@ -5,8 +5,8 @@
 
 #include "core/codec/reply.h"
 #include "core/command/command.h"
+#include "core/engine/run_command.h"
 #include "core/events/record_changes.h"
-#include "core/events/run_command.h"
 #include "core/script/script.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"

@@ -12,7 +12,6 @@
 #include "core/codec/reply.h"
 #include "core/command/acl.h"
 #include "core/command/command.h"
-#include "core/command/handlers.h"
 #include "core/command/key_access.h"
 #include "core/events/describe_client.h"
 #include "core/events/request_text.h"
@@ -43,22 +42,18 @@ bool may_use_channel(const AclSelector& s, std::string_view channel, bool is_pat
 
 bool may_run(const AclSelector& s, const Command& command, std::span<const std::string_view> argv) {
   const size_t row = row_index(command);
-  if (s.commands[row] || (command.flags & kNoAuth) != 0) return true;
+  if (s.commands[row] || command.has(kNoAuth)) return true;
   const auto words = s.first_arguments.find(row);
   if (argv.size() < 2 || words == s.first_arguments.end()) return false;
   return std::ranges::any_of(words->second, [&](const auto& w) { return equals_ignore_case(w, argv[1]); });
 }
 
-// Returns the keys of a lease: LEASE CANCEL, CONFIRM, INFO and RENEW do not name them. Null for other
-// commands, or if there is no such lease.
+// Returns the keys of a lease that the request names by its id. Null for other commands, or if there is no
+// such lease.
 const std::vector<std::string>* keys_of_lease(const EngineState& s, const Command& command,
                                               std::span<const std::string_view> argv) {
-  for (const Handler by_id : {cmd_lease_cancel, cmd_lease_confirm, cmd_lease_info, cmd_lease_renew}) {
-    if (command.handler != by_id) continue;
-    const LiveLease* lease = s.leases.find(argv[2]);
-    return lease == nullptr ? nullptr : &lease->keys;
-  }
-  return nullptr;
+  const LiveLease* lease = command.has(kNamesLease) ? s.leases.find(argv[2]) : nullptr;
+  return lease == nullptr ? nullptr : &lease->keys;
 }
 
 Verdict check_keys(const EngineState& s, const AclSelector& selector, const Command& command,
@@ -70,7 +65,7 @@ Verdict check_keys(const EngineState& s, const AclSelector& selector, const Comm
     if (flags != "not_key" && !may_use_key(selector, argv[at], access_needed(flags)))
       return {Denial::kKey, at};
   }
-  const uint8_t access = command.handler == cmd_lease_info ? kRead : kWritten;
+  const uint8_t access = command.has(kReadOnly) ? kRead : kWritten;
   if (const auto* keys = keys_of_lease(s, command, argv)) {
     for (const std::string& key : *keys) {
       if (!may_use_key(selector, key, access)) return {Denial::kKey, 2};
@@ -81,10 +76,9 @@ Verdict check_keys(const EngineState& s, const AclSelector& selector, const Comm
 
 Verdict check_channels(const AclSelector& selector, const Command& command,
                        std::span<const std::string_view> argv) {
-  size_t end = 1;
-  if (command.handler == cmd_publish || command.handler == cmd_spublish) end = 2;
-  const bool patterns = command.handler == cmd_psubscribe;
-  if (patterns || command.handler == cmd_subscribe || command.handler == cmd_ssubscribe) end = argv.size();
+  size_t end = command.has(kPublishes) ? 2 : 1;
+  if (command.has(kSubscribes)) end = argv.size();
+  const bool patterns = command.has(kPatterns);
   for (size_t i = 1; i < end; ++i) {
     if (!may_use_channel(selector, argv[i], patterns)) return {Denial::kChannel, i};
   }
@@ -186,8 +180,12 @@ void log_denial(Context& ctx, const Conn& c, Denial why, AclContext context, std
   constexpr int64_t kTogetherMs = 60000;
   constexpr size_t kLookedAt = 10;
   AclLog& log = ctx.s.acl_log;
-  AclLogEntry entry{
-      1, why, context, cut_text(object), cut_text(username), describe_client(ctx, c), ctx.now.mono};
+  AclLogEntry entry{.why = why,
+                    .context = context,
+                    .object = cut_text(object),
+                    .username = cut_text(username),
+                    .client = describe_client(ctx, c),
+                    .at = ctx.now.mono};
   const auto end = log.begin() + static_cast<int64_t>(std::min(log.size(), kLookedAt));
   const auto old = std::find_if(log.begin(), end, [&](const AclLogEntry& e) {
     return e.why == why && e.context == context && e.object == entry.object &&
@@ -211,7 +209,7 @@ bool refuse_by_acl(Context& ctx, Conn& c, const Command& command, std::span<cons
                    Reply& reply) {
   std::string error;
   if (needs_auth(ctx.s, c)) {
-    if ((command.flags & kNoAuth) != 0) return false;
+    if (command.has(kNoAuth)) return false;
     error = kNoAuthText;
   } else {
     const Verdict v = check_permission(ctx.s, *c.user, command, argv);
@@ -226,7 +224,7 @@ bool refuse_by_acl(Context& ctx, Conn& c, const Command& command, std::span<cons
     }
   }
   // As in Redis, this error ends the transaction if EXEC itself is rejected.
-  reply.error(command.handler == cmd_exec ? "EXECABORT Transaction discarded because of: " + error : error);
+  reply.error(command.has(kExec) ? "EXECABORT Transaction discarded because of: " + error : error);
   return true;
 }
 

@@ -30,7 +30,7 @@ inline void key_changed(Context& ctx, DbIndex db, std::string_view key) {
 // handlers call it after the change.
 inline void notify(Context& ctx, NotifyFlag of_class, std::string_view event, DbIndex db,
                    std::string_view key) {
-  if ((ctx.s.config.notify_flags & of_class) != 0) [[unlikely]]
+  if ((ctx.s.config.notify_flags & of_class) != 0 && ctx.s.remote_key == nullptr) [[unlikely]]
     publish_key_event(ctx, event, db, key);
 }
 
@@ -38,7 +38,7 @@ inline void notify(Context& ctx, NotifyFlag of_class, std::string_view event, Db
 // that have none.
 inline void lock_event(Context& ctx, std::string_view key, std::string_view event,
                        std::string_view owner = {}, Token token = {}) {
-  if (!ctx.s.pubsub.empty()) [[unlikely]]
+  if (!ctx.s.pubsub.empty() && ctx.s.remote_key == nullptr) [[unlikely]]
     publish_lock_event(ctx, key, event, owner, token);
 }
 

@@ -19,7 +19,7 @@ std::string flags_of(const Conn& c) {
   if (c.monitor) flags += 'O';
   if (c.subscriptions() > 0) flags += 'P';
   if (c.transaction != nullptr) flags += 'x';
-  if (c.blocked_on != nullptr || c.postponed.count() > 0) flags += 'b';
+  if (c.blocked_on != nullptr || c.remote || c.postponed.count() > 0) flags += 'b';
   if (c.tracking != nullptr) flags += c.tracking->bcast ? "tB" : "t";
   if (c.tracking != nullptr && c.tracking->redirect_broken) flags += 'R';
   if (c.watch_broken) flags += 'd';

@@ -140,8 +140,8 @@ static bool is_too_full(const EngineState& s) {
 void remember_reads(Context& ctx, Conn& c, const Command& command, std::span<const std::string_view> argv) {
   Tracking& all = ctx.s.tracking;
   const ClientTracking& own = *c.tracking;
-  if (own.bcast || (command.flags & kReadOnly) == 0) return;
-  if ((command.flags & kScript) != 0) return;  // the reads of a script are recorded as they happen
+  if (own.bcast || !command.has(kReadOnly)) return;
+  if (command.has(kScript)) return;  // the reads of a script are recorded as they happen
   if ((own.optin && !own.caching) || (own.optout && own.caching)) return;
   const auto positions = key_positions(command, argv);
   if (!positions) return;

@@ -6,12 +6,10 @@
 #include <string>
 
 #include "core/command/command.h"
-#include "core/command/handlers.h"
 #include "core/events/request_text.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
 #include "core/state/output.h"
-#include "core/state/request.h"
 
 namespace holdfast {
 
@@ -40,8 +38,8 @@ void feed_monitors(Context& ctx, const Conn& from, const Command& command,
                    std::span<const std::string_view> argv, bool from_script) {
   // EVAL and its relatives have the flag only because Redis shows them at another place; they are shown
   // here.
-  const bool hidden = (command.flags & kSkipMonitor) != 0 && (command.flags & kScript) == 0;
-  if (hidden || (command.flags & kAdmin) != 0) return;
+  const bool hidden = command.has(kSkipMonitor) && !command.has(kScript);
+  if (hidden || command.has(kAdmin)) return;
   const std::string line = line_of(ctx, from, command, argv, from_script);
   for (const ConnId id : ctx.s.monitors) {
     Conn& c = ctx.s.conns.at(id);
@@ -53,13 +51,6 @@ void stop_monitoring(Context& ctx, Conn& c) {
   if (!c.monitor) return;
   c.monitor = false;
   std::erase(ctx.s.monitors, c.id);
-}
-
-void cmd_monitor(Request& r) {
-  if (r.c.monitor) return;  // no reply, as in Redis
-  r.s().monitors.push_back(r.c.id);
-  r.c.monitor = true;
-  r.reply.ok();
 }
 
 }  // namespace holdfast

@@ -8,7 +8,6 @@
 #include "core/base/config.h"
 #include "core/command/acl.h"
 #include "core/command/command.h"
-#include "core/command/handlers.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
 
@@ -58,19 +57,32 @@ bool is_secret_within(std::span<const std::string_view> argv, size_t first, size
   return command != nullptr && is_secret(*command, inner, i - first);
 }
 
+// HELLO: user and password.
+bool follows_auth(std::span<const std::string_view> argv, size_t i) {
+  for (size_t at = 2; at < i; ++at) {
+    if (equals_ignore_case(argv[at], "AUTH") && i <= at + 2) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_secret(const Command& command, std::span<const std::string_view> argv, size_t i) {
-  if (command.handler == cmd_auth) return i > 0;
-  if (command.handler == cmd_acl_setuser) return i > 2 && may_be_password(argv[i]);
-  // The order of names and values has not been checked yet.
-  if (command.handler == cmd_config_set) return i > 2 && names_secret(argv[i - 1]);
-  if (command.handler == cmd_acl_dryrun) return is_secret_within(argv, 3, i);
-  if (command.handler == cmd_command_getkeys || command.handler == cmd_command_getkeysandflags)
-    return is_secret_within(argv, 2, i);
-  if (command.handler != cmd_hello) return false;
-  for (size_t at = 2; at < i; ++at) {
-    if (equals_ignore_case(argv[at], "AUTH") && i <= at + 2) return true;
+  switch (command.secrets) {
+    case Secrets::kNone:
+      break;
+    case Secrets::kAll:
+      return i > 0;
+    case Secrets::kAfterAuth:
+      return follows_auth(argv, i);
+    case Secrets::kUserRules:
+      return i > 2 && may_be_password(argv[i]);
+    case Secrets::kOptionValues:
+      return i > 2 && names_secret(argv[i - 1]);  // the order of names and values has not been checked yet
+    case Secrets::kOfRequestAt2:
+      return is_secret_within(argv, 2, i);
+    case Secrets::kOfRequestAt3:
+      return is_secret_within(argv, 3, i);
   }
   return false;
 }

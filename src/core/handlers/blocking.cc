@@ -8,7 +8,7 @@
 
 #include "core/base/config.h"
 #include "core/lock/keys.h"
-#include "core/lock/pop_waiting.h"
+#include "core/values/pop_waiting.h"
 
 namespace holdfast {
 

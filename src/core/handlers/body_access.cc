@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/events/change_events.h"
-#include "core/lock/body_changes.h"
 #include "core/state/conn.h"
+#include "core/values/body_changes.h"
 
 namespace holdfast {
 

@@ -18,7 +18,7 @@ namespace holdfast {
 namespace {
 
 struct FlagName {
-  uint32_t flag;
+  uint64_t flag;
   std::string_view name;
 };
 constexpr FlagName kFlagNames[] = {
@@ -115,7 +115,7 @@ void write_counted_key_specs(Reply& reply, const Command& c) {
 }
 
 void write_key_specs(Reply& reply, const Command& c) {
-  if ((c.flags & kMovableKeys) != 0) return write_counted_key_specs(reply, c);
+  if (c.has(kMovableKeys)) return write_counted_key_specs(reply, c);
   if (c.first_key == 0) return reply.array(0);
   const std::string_view first = widest_key_flags(c, 0);
   const std::string_view others = widest_key_flags(c, 1);
@@ -250,14 +250,14 @@ void reply_keys(Request& r, bool with_flags) {
   const std::span<const std::string_view> asked = r.argv.subspan(2);
   const Command* c = find_row(asked);
   if (c == nullptr) return r.reply.error("ERR Invalid command specified");
-  if (c->first_key == 0 && (c->flags & kMovableKeys) == 0) {
+  if (c->first_key == 0 && !c->has(kMovableKeys)) {
     return r.reply.error("ERR The command has no key arguments");
   }
   if (!arity_fits(*c, asked.size())) {
     return r.reply.error("ERR Invalid number of arguments specified for command");
   }
   const auto keys = key_positions(*c, asked);
-  if (!keys && (c->flags & kNoMandatoryKeys) == 0)
+  if (!keys && !c->has(kNoMandatoryKeys))
     return r.reply.error("ERR Invalid arguments specified for command");
   if (!keys) return r.reply.array(0);
   r.reply.array(keys->size());

@@ -9,11 +9,11 @@
 #include "core/events/record_changes.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
-#include "core/lock/pop_waiting.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
 #include "core/state/request.h"
 #include "core/state/watches.h"
+#include "core/values/pop_waiting.h"
 
 namespace holdfast {
 

@@ -18,14 +18,14 @@
 #include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/acquire.h"
-#include "core/lock/body_changes.h"
-#include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 #include "core/persist/payload.h"
 #include "core/persist/value_reader.h"
 #include "core/state/conn.h"
 #include "core/state/memory_use.h"
 #include "core/state/request.h"
+#include "core/values/body_changes.h"
+#include "core/values/hash_changes.h"
 
 namespace holdfast {
 

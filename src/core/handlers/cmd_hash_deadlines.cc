@@ -14,9 +14,9 @@
 #include "core/events/change_events.h"
 #include "core/handlers/expire_words.h"
 #include "core/handlers/hash_access.h"
-#include "core/lock/field_expiry.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/values/field_expiry.h"
 
 namespace holdfast {
 

@@ -94,7 +94,7 @@ void clients_section(const Request& r, const HostFacts&, std::string& out) {
   uint64_t largest_input = 0;
   uint64_t largest_output = 0;
   r.s().conns.for_each([&](const Conn& c) {
-    blocked += c.blocked_on != nullptr || c.postponed.count() > 0 ? 1 : 0;
+    blocked += c.blocked_on != nullptr || c.remote || c.postponed.count() > 0 ? 1 : 0;
     largest_input = std::max<uint64_t>(largest_input, c.unparsed_bytes);
     largest_output = std::max<uint64_t>(largest_output, c.out.size());
   });

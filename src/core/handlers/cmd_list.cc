@@ -9,7 +9,7 @@
 #include "core/handlers/body_access.h"
 #include "core/handlers/list_access.h"
 #include "core/keyspace/list_body.h"
-#include "core/lock/list_changes.h"
+#include "core/values/list_changes.h"
 
 namespace holdfast {
 

@@ -69,7 +69,28 @@ bool set_options(Request& r, LockRequest& request, LockWords& o) {
   request.async = o.async;
   request.note = o.note;
   request.hint = static_cast<uint64_t>(o.token.value_or(0));
-  return request.hint == 0 || check_token(r, request.key, request.hint, o.ticket ? "AHEAD" : "ERR");
+  return request.hint == 0 || check_new_token(r, request.key, request.hint, o.ticket ? "AHEAD" : "ERR");
+}
+
+// Hands a request to the proxy of this engine.
+void lock_elsewhere(Request& r, const LockRequest& request, bool owner_made, bool ticket) {
+  RemoteLock lock;
+  lock.conn = r.c.id;
+  lock.db = r.s().db_name[r.c.db];
+  lock.key = request.key.bytes;
+  lock.owner = request.owner;
+  lock.owner_made = owner_made;
+  lock.ttl = request.ttl;
+  lock.limit = request.capacity == kShared ? RemoteLock::kNoLimit : request.capacity.count;
+  lock.wait = request.wait;
+  lock.delay = request.delay;
+  lock.session = request.session;
+  lock.async = request.async;
+  lock.note = request.note.value_or(std::string_view());
+  lock.hint = request.hint;
+  lock.ticket = ticket;
+  r.s().config.remote.lock(lock);
+  r.c.remote = true;
 }
 
 void release(Request& r, OwnHold& own) {
@@ -93,11 +114,15 @@ void cmd_lock(Request& r) {
   request.key = r.keys().key(r.arg(1));
   request.ttl = {*ttl};
   request.returns = generated.empty();
+  const bool remote = static_cast<bool>(r.s().config.remote.lock);
+  const bool owner_made = !generated.empty();
   if (r.argc() > 4) {
     LockWords o;
     if (!set_options(r, request, o)) return;
+    if (o.ticket && remote) return lock_elsewhere(r, request, owner_made, true);
     if (o.ticket) return lock_by_ticket(r, request, o);
   }
+  if (remote) return lock_elsewhere(r, request, owner_made, false);
   reply_acquisition(r, request, acquire(r.ctx, r.c, request));
 }
 
@@ -142,7 +167,7 @@ void cmd_fence(Request& r) {
   if (!wanted) return;
   const Key key = r.keys().key(r.arg(1));
   const Token token{static_cast<uint64_t>(*wanted)};
-  if (!check_token(r, key, token.value)) return;
+  if (!check_raised_token(r, key, token.value, "ERR")) return;
   OwnHold own = find_own_hold(r, key, r.arg(2));
   if (!own.held) return reply_not_held(r, own);
   const Token present =

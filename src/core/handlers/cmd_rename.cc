@@ -8,9 +8,9 @@
 #include "core/keyspace/keyspace.h"
 #include "core/lock/acquire.h"
 #include "core/lock/keys.h"
-#include "core/lock/moved_value.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/values/moved_value.h"
 
 namespace holdfast {
 

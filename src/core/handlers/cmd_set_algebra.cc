@@ -12,9 +12,9 @@
 #include "core/events/change_events.h"
 #include "core/handlers/body_access.h"
 #include "core/keyspace/set_body.h"
-#include "core/lock/set_changes.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/values/set_changes.h"
 
 namespace holdfast {
 

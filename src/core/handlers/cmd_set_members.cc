@@ -4,10 +4,10 @@
 #include "core/handlers/body_access.h"
 #include "core/handlers/element_scan.h"
 #include "core/keyspace/set_body.h"
-#include "core/lock/body_changes.h"
-#include "core/lock/set_changes.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/values/body_changes.h"
+#include "core/values/set_changes.h"
 
 namespace holdfast {
 

@@ -9,10 +9,10 @@
 #include "core/handlers/body_access.h"
 #include "core/handlers/random_choice.h"
 #include "core/keyspace/set_body.h"
-#include "core/lock/body_changes.h"
-#include "core/lock/set_changes.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/values/body_changes.h"
+#include "core/values/set_changes.h"
 
 namespace holdfast {
 

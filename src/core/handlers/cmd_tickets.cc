@@ -86,7 +86,7 @@ void renew_with_token(Request& r) {
   if (!wanted) return;
   const Key key = r.keys().key(r.arg(1));
   const Token token{static_cast<uint64_t>(*wanted)};
-  if (!check_token(r, key, token.value, "AHEAD")) return;
+  if (!check_raised_token(r, key, token.value, "AHEAD")) return;
   OwnHold own = find_own_hold(r, key, r.arg(2));
   if (!own.held) return reply_not_held(r, own);
   const KeyRef k{r.c.db, own.entry};

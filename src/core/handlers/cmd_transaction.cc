@@ -7,8 +7,8 @@
 #include "core/command/command_log.h"
 #include "core/command/handlers.h"
 #include "core/engine/chunked_requests.h"
+#include "core/engine/run_command.h"
 #include "core/events/acl_check.h"
-#include "core/events/run_command.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
 #include "core/state/conn.h"
@@ -32,7 +32,7 @@ bool watched_has_changed(Request& r) {
 // request is rejected.
 bool refuse_in_exec(Request& r) {
   if (needs_auth(r.s(), r.c)) {
-    if ((r.command.flags & kNoAuth) != 0) return false;
+    if (r.command.has(kNoAuth)) return false;
     return r.reply.error("NOAUTH Authentication required."), true;
   }
   const Verdict v = check_permission(r.s(), *r.c.user, r.command, r.argv);

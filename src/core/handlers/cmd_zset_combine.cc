@@ -14,9 +14,9 @@
 #include "core/handlers/zset_access.h"
 #include "core/handlers/zset_range.h"
 #include "core/keyspace/set_body.h"
-#include "core/lock/zset_changes.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/values/zset_changes.h"
 
 namespace holdfast {
 

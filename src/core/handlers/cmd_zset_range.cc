@@ -13,10 +13,10 @@
 #include "core/handlers/random_choice.h"
 #include "core/handlers/zset_access.h"
 #include "core/handlers/zset_range.h"
-#include "core/lock/body_changes.h"
-#include "core/lock/zset_changes.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/values/body_changes.h"
+#include "core/values/zset_changes.h"
 
 namespace holdfast {
 

@@ -3,11 +3,11 @@
 
 #include "core/events/change_events.h"
 #include "core/keyspace/keyspace.h"
-#include "core/lock/field_expiry.h"
 #include "core/lock/keys.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
 #include "core/state/stats.h"
+#include "core/values/field_expiry.h"
 
 namespace holdfast {
 

@@ -9,8 +9,8 @@
 #include "core/command/command.h"
 #include "core/events/change_events.h"
 #include "core/keyspace/keyspace.h"
-#include "core/lock/hash_changes.h"
 #include "core/state/request.h"
+#include "core/values/hash_changes.h"
 
 namespace holdfast {
 

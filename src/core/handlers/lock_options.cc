@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/config.h"
-#include "core/command/handlers.h"
+#include "core/command/command.h"
 #include "core/events/acl_check.h"
 #include "core/lock/keys.h"
 #include "core/state/tickets.h"
@@ -97,13 +97,25 @@ uint64_t furthest_time(const Request& r) {
          static_cast<uint64_t>(config.max_token_lead.count) * 1000;
 }
 
-// Whether FENCE and RENEW may exceed that limit, to catch up with another server whose tokens are ahead.
-// This needs permission for LOCKS RAISE.
-bool may_raise(const Request& r) {
-  const bool fence = r.command.handler == cmd_fence;
-  if (!fence && r.command.handler != cmd_renew) return false;
-  const std::string_view argv[] = {"locks", "raise", r.arg(1), fence ? r.arg(3) : r.arg(5)};
+// Whether the user has permission for LOCKS RAISE, and so may exceed that limit.
+bool may_raise(const Request& r, const Key& key) {
+  const std::string_view argv[] = {"locks", "raise", key.bytes, "0"};
   return check_permission(r.s(), *r.c.user, *find_row(argv), argv).allowed();
+}
+
+bool check_token(Request& r, const Key& key, uint64_t token, std::string_view code, bool raises) {
+  const bool far = token > std::max(furthest_time(r), r.s().tokens.last(key) + 1);
+  if (token > kLastNamedToken || (far && !(raises && may_raise(r, key)))) {
+    r.reply.error(std::string(code) + " token is further ahead than max-token-lead allows");
+    return false;
+  }
+  if (far || r.s().tokens.fits(key, token, near_token(r.s().config, r.ctx.now))) return true;
+  if (code == "ERR") {
+    reply_too_many_ahead(r);
+  } else {
+    r.reply.error(std::string(code) + " too many keys have tokens ahead of the clock");
+  }
+  return false;
 }
 
 }  // namespace
@@ -121,19 +133,12 @@ bool read_lock_options(Request& r, LockWords& o) {
   return false;
 }
 
-bool check_token(Request& r, const Key& key, uint64_t token, std::string_view code) {
-  const bool far = token > std::max(furthest_time(r), r.s().tokens.last(key) + 1);
-  if (token > kLastNamedToken || (far && !may_raise(r))) {
-    r.reply.error(std::string(code) + " token is further ahead than max-token-lead allows");
-    return false;
-  }
-  if (far || r.s().tokens.fits(key, token, near_token(r.s().config, r.ctx.now))) return true;
-  if (code == "ERR") {
-    reply_too_many_ahead(r);
-  } else {
-    r.reply.error(std::string(code) + " too many keys have tokens ahead of the clock");
-  }
-  return false;
+bool check_new_token(Request& r, const Key& key, uint64_t token, std::string_view code) {
+  return check_token(r, key, token, code, false);
+}
+
+bool check_raised_token(Request& r, const Key& key, uint64_t token, std::string_view code) {
+  return check_token(r, key, token, code, true);
 }
 
 // Not max-token-lead: clocks of servers differ by hours. A ticket that only some servers accept would raise

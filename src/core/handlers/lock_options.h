@@ -29,8 +29,12 @@ struct LockWords {
 // Reads all options. Writes an error and returns false if one is invalid.
 bool read_lock_options(Request& r, LockWords& o);
 
-// Returns whether a client may set the token for the key. Writes an error with the code if not.
-bool check_token(Request& r, const Key& key, uint64_t token, std::string_view code = "ERR");
+// Returns whether a client may name the token for a new hold of the key. Writes an error with the code if
+// not.
+bool check_new_token(Request& r, const Key& key, uint64_t token, std::string_view code);
+// The same for a token that raises that of a hold. With permission for LOCKS RAISE it may exceed
+// max-token-lead, to catch up with another server whose tokens are ahead.
+bool check_raised_token(Request& r, const Key& key, uint64_t token, std::string_view code);
 // The same for the time of a ticket.
 bool check_ticket_time(Request& r, const Key& key, uint64_t time);
 bool check_owner(Request& r, std::string_view owner);

@@ -8,7 +8,7 @@
 #include "core/events/change_events.h"
 #include "core/handlers/body_access.h"
 #include "core/lock/keys.h"
-#include "core/lock/zset_changes.h"
+#include "core/values/zset_changes.h"
 
 namespace holdfast {
 

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string_view>
+#include <type_traits>
 
 #include "core/base/arena.h"
 #include "core/base/types.h"
@@ -104,6 +106,15 @@ inline ValueBody* value_body_of(const Entry& e) {
   ValueBody* body = nullptr;
   std::memcpy(&body, value_of(e).data(), sizeof body);
   return body;
+}
+// Makes a body the value of an entry. `place` gets the content of the entry, which are the bytes of the
+// pointer to the body, and writes it; then the entry owns the body. Returns the body.
+template <class Body, class Place>
+Body* place_body(std::unique_ptr<Body> body, Place place) {
+  static_assert(std::is_same_v<Body, LockBody> || std::is_same_v<Body, ValueBody>, "as it is read");
+  Body* const owned = body.release();
+  place(std::string_view(reinterpret_cast<const char*>(&owned), sizeof owned));
+  return owned;
 }
 // Whether the value is a ValueBody.
 inline bool has_value_body(const Entry& e) { return type_of(e) >= EntryType::kBigHash; }

@@ -42,7 +42,7 @@ class ValueBody {
   virtual ~ValueBody() = default;
 
   virtual size_t size() const = 0;  // number of elements
-  // Estimated memory. The Keyspace must count every change of it: see change_body() in body_changes.h.
+  // Estimated memory. The Keyspace must count every change of it: see change_body.h.
   virtual uint64_t bytes() const = 0;
   virtual std::unique_ptr<ValueBody> copy() const = 0;
   // The name of the encoding that OBJECT ENCODING shows: that of Redis 7.0 for such a value.

@@ -36,7 +36,11 @@ TimeMs deadline_of(const Context& ctx, const LockRequest& r) {
 
 Attachment attachment_of(const Context& ctx, ConnId client, const LockRequest& r) {
   const Conn* c = r.session ? ctx.s.conns.find(client) : nullptr;
-  Attachment a{client, r.session, c == nullptr ? 0 : c->session, r.async, r.delay, 0, {}};
+  Attachment a{.conn = client,
+               .session = r.session,
+               .session_number = c == nullptr ? 0 : c->session,
+               .async = r.async,
+               .delay = r.delay};
   if (r.note) a.note = *r.note;
   return a;
 }
@@ -101,8 +105,10 @@ void record_new_holder(Context& ctx, KeyRef k, const LockRequest& r) {
   ctx.s.queues.mark_ready(q);
 }
 
-std::string_view pointer_bytes(LockBody* const& body) {
-  return {reinterpret_cast<const char*>(&body), sizeof body};
+// Makes the entry a lock.
+void place_lock(Context& ctx, KeyRef k, std::unique_ptr<LockBody> body) {
+  place_body(std::move(body),
+             [&](std::string_view bytes) { ctx.keys(k.db).rewrite(k.f, EntryType::kLock, bytes); });
 }
 
 // Makes an entry without holders an exclusive hold of the request's owner.
@@ -136,8 +142,7 @@ Token join_lock(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
 
 Token grant_new(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
   if (r.capacity == kExclusive) return grant_exclusive(ctx, k, client, r);
-  if (type_of(*k) != EntryType::kLock)
-    ctx.keys(k.db).rewrite(k.f, EntryType::kLock, pointer_bytes(new LockBody(ctx.s.holders)));
+  if (type_of(*k) != EntryType::kLock) place_lock(ctx, k, std::make_unique<LockBody>(ctx.s.holders));
   return join_lock(ctx, k, client, r);
 }
 
@@ -151,9 +156,9 @@ Token downgrade_exclusive(Context& ctx, KeyRef k, ConnId client, const LockReque
   h.held_since = held_since(*k);
   h.attachment = take_attachment(ctx, k);
   const Token token = h.token;
-  auto* body = new LockBody(ctx.s.holders);
+  auto body = std::make_unique<LockBody>(ctx.s.holders);
   const Holder* added = body->add(std::move(h));
-  ctx.keys(k.db).rewrite(k.f, EntryType::kLock, pointer_bytes(body));
+  place_lock(ctx, k, std::move(body));
   set_holder_attributes(ctx, k, added, client, r);
   record_new_holder(ctx, k, r);
   return token;
@@ -213,13 +218,6 @@ std::optional<Token> admit(Context& ctx, KeyRef k, ConnId client, const LockRequ
       break;  // waiters keep waiting until the value is removed
   }
   return std::nullopt;
-}
-
-// Returns the capacity with which the owner holds the key, or nullopt if it does not hold it.
-std::optional<Capacity> held_capacity(const Entry& e, std::string_view owner) {
-  if (type_of(e) == EntryType::kString && value_of(e) == owner) return kExclusive;
-  const Holder* h = type_of(e) == EntryType::kLock ? lock_body_of(e)->find(owner) : nullptr;
-  return h == nullptr ? std::nullopt : std::optional(h->capacity);
 }
 
 Acquisition granted(Token token) { return {Admission::kGranted, token}; }

@@ -9,10 +9,10 @@
 #include "core/keyspace/hash_body.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
-#include "core/lock/field_expiry.h"
 #include "core/lock/keys.h"
 #include "core/lock/record_events.h"
 #include "core/lock/sessions.h"
+#include "core/lock/value_expiry.h"
 #include "core/lock/votes.h"
 #include "core/lock/waiting.h"
 #include "core/state/attachments.h"
@@ -216,6 +216,12 @@ std::optional<OneHold> hold_of(const Entry& e, std::string_view owner) {
   }
   if (type_of(e) != EntryType::kString || value_of(e) != owner) return std::nullopt;
   return OneHold{nullptr, token_of(e), kExclusive, deadline_of(e), renewed_at(e)};
+}
+
+std::optional<Capacity> held_capacity(const Entry& e, std::string_view owner) {
+  if (type_of(e) == EntryType::kString && value_of(e) == owner) return kExclusive;
+  const Holder* h = type_of(e) == EntryType::kLock ? lock_body_of(e)->find(owner) : nullptr;
+  return h == nullptr ? std::nullopt : std::optional(h->capacity);
 }
 
 void extend_hold(Context& ctx, KeyRef k, const Holder* holder, DurationMs ttl, ConnId client) {

@@ -79,6 +79,8 @@ struct OneHold {
 };
 // Returns nullopt if the owner does not hold the key. The hold must not be due.
 std::optional<OneHold> hold_of(const Entry& e, std::string_view owner);
+// Returns the capacity with which the owner holds the key, or nullopt if it does not hold it.
+std::optional<Capacity> held_capacity(const Entry& e, std::string_view owner);
 // Renews a hold for the TTL, but never ends it sooner than without that.
 void extend_hold(Context& ctx, KeyRef k, const Holder* holder, DurationMs ttl, ConnId client);
 

@@ -1,5 +1,5 @@
-// Keys and their values. A look-up never returns an expired value. Each change ends holds, wakes waiters
-// and writes to the journal as it must.
+// Keys and their strings; values/ has the other values. A look-up never returns an expired value. Each
+// change ends holds, wakes waiters and writes to the journal as it must.
 #pragma once
 
 #include <string_view>

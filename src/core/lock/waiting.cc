@@ -11,7 +11,6 @@
 #include "core/lock/acquire.h"
 #include "core/lock/deadlock.h"
 #include "core/lock/keys.h"
-#include "core/lock/pop_waiting.h"
 #include "core/lock/record_events.h"
 #include "core/lock/votes.h"
 #include "core/state/availability.h"
@@ -57,7 +56,12 @@ void report_slow_wait(const Context& ctx, const Waiter& w, bool granted) {
   if (config.slow_wait_ms == 0 || waited.count <= config.slow_wait_ms || !config.slow_wait) return;
   const WaitQueue& q = *w.queue;
   const std::string& holder = q.holder.empty() ? q.first_holder : q.holder;
-  config.slow_wait({q.db, q.key_bytes, w.owner, holder, waited.count, granted});
+  config.slow_wait({.db = q.db,
+                    .key = q.key_bytes,
+                    .owner = w.owner,
+                    .holder = holder,
+                    .waited_ms = waited.count,
+                    .granted = granted});
 }
 
 // Removes a waiter from its queue and from its connection.
@@ -94,24 +98,14 @@ bool try_grant(Context& ctx, Waiter* w) {
   return true;
 }
 
-// Returns the capacity with which the owner holds the key, or nullopt if it does not hold it.
-std::optional<Capacity> held_by(Context& ctx, const WaitQueue* q, const std::string& owner) {
-  const Keyspace::Found f = find_live(ctx, q->db, q->key());
-  if (!f) return std::nullopt;
-  if (type_of(*f) == EntryType::kLock) {
-    const Holder* h = lock_body_of(*f)->find(owner);
-    return h == nullptr ? std::nullopt : std::optional(h->capacity);
-  }
-  return is_hold(*f) && value_of(*f) == owner ? std::optional(kExclusive) : std::nullopt;
-}
-
 // Serves the other requests of an owner that has become a holder, as if they arrived now, in their order.
 // So a client that repeated its request does not stay in the queue behind its own hold. A request for the
 // same or a weaker mode is granted at once (the hold is converted). A request for a stronger mode becomes
 // an upgrade.
 void serve_owner(Context& ctx, WaitQueue* q, const std::string& owner) {
   for (Waiter* w : ctx.s.queues.of_owner_in(owner, q)) {
-    const auto held = held_by(ctx, q, owner);
+    const Keyspace::Found f = find_live(ctx, q->db, q->key());
+    const auto held = f ? held_capacity(*f, owner) : std::nullopt;
     if (!held) return;
     if (w->ticket != nullptr) {
       adopt_hold(ctx, w);
@@ -192,6 +186,21 @@ TimeMs serve_line(Context& ctx, WaitQueue* q) {
   const TimeMs next = ask_for_votes(ctx, q, w);
   const bool more = looks && w == nullptr && q->first() != nullptr && q->first()->ticket != nullptr;
   return more ? ctx.now.mono + DurationMs{1} : next;
+}
+
+// Serves the requests that the value of the key has elements for.
+void serve_pops(Context& ctx, WaitQueue* q) {
+  for (const EntryType type : {EntryType::kList, EntryType::kZset}) {
+    std::list<PopWaiter*>& pops = q->pops(type);
+    const auto has_elements = [&] {
+      const Keyspace::Found f = find_live(ctx, q->db, q->key());
+      return f && type_of(*f) == type;
+    };
+    for (auto it = pops.begin(); it != pops.end() && has_elements();) {
+      PopWaiter* w = *it++;
+      if (!ctx.s.conns.at(w->conn).leaving) w->serve(ctx, w, q->key());
+    }
+  }
 }
 
 // Returns whether nothing needs the queue: then it is destroyed.
@@ -278,8 +287,12 @@ Acquisition too_many(Context& ctx, Admission outcome) {
 }  // namespace
 
 LockRequest request_of(const Context& ctx, const Waiter& w) {
-  LockRequest r{
-      static_cast<const LockTerms&>(w), w.queue->key(), w.owner, {}, true, ctx.now.mono - w.since, {}};
+  LockRequest r;
+  static_cast<LockTerms&>(r) = static_cast<const LockTerms&>(w);
+  r.key = w.queue->key();
+  r.owner = w.owner;
+  r.queued = true;
+  r.waited = ctx.now.mono - w.since;
   if (w.note) r.note = *w.note;
   return r;
 }
@@ -367,13 +380,22 @@ void serve_queues(Context& ctx) {
 }
 
 void cancel_wait(Context& ctx, WaitingRequest* waiting, WaitEnd why) {
-  if (waiting->pops) return end_pop_wait(ctx, static_cast<PopWaiter*>(waiting));
+  if (waiting->pops) {
+    remove_pop_wait(ctx, static_cast<PopWaiter*>(waiting));
+    return;
+  }
   auto* w = static_cast<Waiter*>(waiting);
   if (w->ticket != nullptr && w->linked && (why == WaitEnd::kDisconnected || why == WaitEnd::kReset))
     return detach_wait(ctx, w);
   if (w->ticket == nullptr || w->ticket->was_queued) record_wait_end(ctx, *w, why);
   const std::unique_ptr<Waiter> left = dequeue(ctx, w, why == WaitEnd::kGranted);
   if (why == WaitEnd::kDisconnected) keep_place(ctx, *left);
+}
+
+std::unique_ptr<PopWaiter> remove_pop_wait(Context& ctx, PopWaiter* w) {
+  leave_connection(ctx, w);
+  for (const PopWaiter::Place& place : w->places) ctx.s.queues.mark_ready(place.queue);
+  return ctx.s.queues.remove(w);
 }
 
 void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most) {

@@ -1,5 +1,5 @@
-// The queues of keys: enqueues requests that wait, serves them, and ends waits. The requests are those for
-// locks; pop_waiting.h has the others.
+// The queues of keys: enqueues requests that wait for locks, serves requests of both kinds, and ends waits.
+// values/pop_waiting.h enqueues those that wait for elements.
 #pragma once
 
 #include <memory>
@@ -41,6 +41,8 @@ void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most = SIZE_MAX);
 void end_wait_by_timeout(Context& ctx, WaitingRequest* w, WaitEnd why = WaitEnd::kTimeout);
 // The same for all requests of an owner that wait for the key.
 void end_waits_of_owner(Context& ctx, DbIndex db, const Key& key, std::string_view owner);
+// Removes a request that waits for elements from its queues, and from its connection if it is there.
+std::unique_ptr<PopWaiter> remove_pop_wait(Context& ctx, PopWaiter* w);
 // Forgets the empty places of the queues whose time is over.
 void end_empty_places(Context& ctx);
 // Returns the queue of the key, and makes one if it has none. The entry must exist.

@@ -1,5 +1,5 @@
 // A large value of a snapshot, written in parts while clients change it. The elements of hashes and sets
-// have no order in the file: one that changes before its turn is kept in memory, with its old content,
+// have no order in the file: one that changes before it is written is kept in memory, with its old content,
 // until the file reaches the value. A list saves a copy of itself, in order. Knows the format of the
 // elements, not that of the key before them.
 #pragma once

@@ -8,12 +8,12 @@
 #include "core/base/parse.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/list_body.h"
-#include "core/lock/set_changes.h"
-#include "core/lock/zset_changes.h"
 #include "core/persist/snapshot.h"
 #include "core/state/context.h"
 #include "core/state/library_store.h"
 #include "core/state/tokens.h"
+#include "core/values/set_changes.h"
+#include "core/values/zset_changes.h"
 
 namespace holdfast {
 
@@ -49,7 +49,7 @@ PeekedJournal peek_journal(std::string_view first_bytes) {
 }
 
 Restore::Restore(EngineState& s, Now now, bool skip_unknown)
-    : s_(s), now_(now), turn_(restoring_context(s, now, none_)), reader_(*this, skip_unknown) {}
+    : s_(s), now_(now), ctx_(restoring_context(s, now, none_)), reader_(*this, skip_unknown) {}
 
 void Restore::fail(std::string why) {
   if (error_.empty()) error_ = std::move(why);
@@ -65,8 +65,8 @@ bool Restore::finish() {
   if (!error_.empty()) return false;
   // Scripts on Redis issue no token ahead of the clock except those in their token keys.
   if (!own_) s_.tokens.raise_all({std::min(static_cast<uint64_t>(now_.wall_us), kMaxToken)});
-  for (const TokenRecord& record : token_records_) restore_token_record(turn_, record);
-  if (std::string why = replay(turn_, records_); !why.empty())
+  for (const TokenRecord& record : token_records_) restore_token_record(ctx_, record);
+  if (std::string why = replay(ctx_, records_); !why.empty())
     fail("its " + std::string(kAuxRecords) + ": " + why);
   return error_.empty();
 }
@@ -89,11 +89,11 @@ void Restore::aux(std::string_view name, std::string_view value) {
   } else if (name == kAuxAhead) {
     const size_t blank = std::min(value.find(' '), value.size() - 1);
     const Token token{std::min(number_of(value.substr(0, blank)), kMaxToken)};
-    s_.tokens.raise(turn_.keys(0).key(value.substr(blank + 1)), token, near_token(s_.config, now_));
+    s_.tokens.raise(ctx_.keys(0).key(value.substr(blank + 1)), token, near_token(s_.config, now_));
   } else if (name == kAuxClock) {
     const auto clock = read_clock_text(value);
     if (!clock) return fail("a " + std::string(kAuxClock) + " is not a clock");
-    turn_.now = reading_time(s_.config, now_, *clock);
+    ctx_.now = reading_time(s_.config, now_, *clock);
   } else if (name == kAuxRecords) {
     records_ = value;
   }
@@ -113,13 +113,13 @@ void Restore::string(uint64_t db, std::string_view key, std::string_view value, 
   ++keys_;
   SavedHold hold = hold_.value_or(SavedHold{});
   if (!hold_) {
-    hold.held_since_ms = turn_.now.wall_us / 1000;
+    hold.held_since_ms = ctx_.now.wall_us / 1000;
     const int64_t left_ms = expire_ms - hold.held_since_ms;
     if (expire_ms != kNoDeadline) hold.ttl = {std::clamp<int64_t>(left_ms, 0, kMaxTtlMs)};
   }
   hold_.reset();
   plain_ = false;
-  restore_string(turn_, s_.db_at[db], key, value, std::min(expire_ms, kMaxWallMs), hold);
+  restore_string(ctx_, s_.db_at[db], key, value, std::min(expire_ms, kMaxWallMs), hold);
 }
 
 void Restore::begin_collection(RdbCollection kind, uint64_t db, std::string_view key, int64_t expire_ms) {
@@ -171,7 +171,7 @@ void Restore::field(std::string_view name, std::string_view value) {
 void Restore::timed_field(std::string_view name, std::string_view value, int64_t deadline_ms) {
   if (body_ == nullptr) gather_in_body();
   body_->set(name, value);
-  body_->set_deadline(name, restored_deadline(deadline_ms, turn_.now), kNever);
+  body_->set_deadline(name, restored_deadline(deadline_ms, ctx_.now), kNever);
 }
 
 void Restore::gather_in_body() {
@@ -184,7 +184,7 @@ void Restore::end_collection() {
   if (!error_.empty()) return;
   if (value_ != nullptr) {
     if (type_ == EntryType::kZset) static_cast<ZsetBody&>(*value_).drop_minus_zero();
-    restore_body(turn_, db_, key_, type_, std::move(value_), expire_ms_);
+    restore_body(ctx_, db_, key_, type_, std::move(value_), expire_ms_);
   } else {
     end_hash();
   }
@@ -194,11 +194,11 @@ void Restore::end_collection() {
 
 void Restore::end_hash() {
   if (body_ != nullptr) {
-    restore_body(turn_, db_, key_, EntryType::kBigHash, std::move(body_), expire_ms_);
+    restore_body(ctx_, db_, key_, EntryType::kBigHash, std::move(body_), expire_ms_);
   } else if (plain_ || (!restore_as_lock() && !keep_as_token_record())) {
     std::vector<std::string_view> pairs;
     for (const auto& [field, value] : fields_) pairs.insert(pairs.end(), {field, value});
-    restore_hash(turn_, db_, key_, pairs, expire_ms_);
+    restore_hash(ctx_, db_, key_, pairs, expire_ms_);
   }
   fields_.clear();
 }
@@ -219,7 +219,7 @@ bool Restore::restore_as_lock() {
     holders.push_back(*holder);
   }
   if (!marked || holders.empty()) return false;
-  return restore_lock(turn_, db_, key_, holders);
+  return restore_lock(ctx_, db_, key_, holders);
 }
 
 // Keeps a hash as a record, if its name and fields are those of a record. Returns false if not.

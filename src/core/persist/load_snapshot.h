@@ -58,7 +58,7 @@ class Restore : private RdbSink {
   EngineState& s_;
   Now now_;
   Effects none_;
-  Context turn_;  // its time is that of the file's clock
+  Context ctx_;  // its time is that of the file's clock
   RdbReader reader_;
   std::string error_;
   uint64_t journal_ = 0;

@@ -10,18 +10,18 @@
 #include "core/codec/journal_record.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
-#include "core/lock/body_changes.h"
-#include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
-#include "core/lock/list_changes.h"
-#include "core/lock/set_changes.h"
-#include "core/lock/zset_changes.h"
 #include "core/persist/restore_state.h"
 #include "core/persist/value_reader.h"
 #include "core/state/context.h"
 #include "core/state/journal.h"
 #include "core/state/lease_table.h"
 #include "core/state/library_store.h"
+#include "core/values/body_changes.h"
+#include "core/values/hash_changes.h"
+#include "core/values/list_changes.h"
+#include "core/values/set_changes.h"
+#include "core/values/zset_changes.h"
 
 namespace holdfast {
 

@@ -12,13 +12,10 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/keyspace/packed_hash.h"
-#include "core/lock/body_changes.h"
-#include "core/lock/field_expiry.h"
-#include "core/lock/hash_changes.h"
 #include "core/lock/holds.h"
 #include "core/lock/keys.h"
-#include "core/lock/moved_value.h"
 #include "core/lock/sessions.h"
+#include "core/lock/value_expiry.h"
 #include "core/lock/waiting.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
@@ -26,16 +23,16 @@
 #include "core/state/lease_table.h"
 #include "core/state/tokens.h"
 #include "core/state/wait_queue.h"
+#include "core/values/body_changes.h"
+#include "core/values/field_expiry.h"
+#include "core/values/hash_changes.h"
+#include "core/values/moved_value.h"
 
 namespace holdfast {
 
 namespace {
 
 constexpr size_t kMaxStringBytes = INT32_MAX;  // the largest proto-max-bulk-len
-
-std::string_view pointer_bytes(const LockBody* const& body) {
-  return {reinterpret_cast<const char*>(&body), sizeof body};
-}
 
 Holder restored_holder(const SavedHolder& saved, const Now& now) {
   Holder h;
@@ -162,9 +159,11 @@ bool restore_lock(Context& ctx, DbIndex db, std::string_view key_bytes,
   });
   if (!fits || holders.empty()) return false;
   const Key key = ctx.keys(db).key(key_bytes);
-  const auto* body = new LockBody(ctx.s.holders);
-  Keyspace::Found f = put_entry(ctx, db, key, EntryType::kLock, pointer_bytes(body));
-  for (const SavedHolder& h : holders) join_body(ctx, key, *lock_body_of(*f), h);
+  Keyspace::Found f;
+  LockBody* const body = place_body(std::make_unique<LockBody>(ctx.s.holders), [&](std::string_view bytes) {
+    f = put_entry(ctx, db, key, EntryType::kLock, bytes);
+  });
+  for (const SavedHolder& h : holders) join_body(ctx, key, *body, h);
   follow(ctx, {db, f});
   return true;
 }

@@ -13,8 +13,8 @@
 #include "core/codec/hold_codec.h"
 #include "core/events/record_changes.h"
 #include "core/keyspace/value_body.h"
-#include "core/lock/field_expiry.h"
 #include "core/lock/keys.h"
+#include "core/values/field_expiry.h"
 
 namespace holdfast {
 

@@ -13,13 +13,13 @@
 #include "core/keyspace/lock_body.h"
 #include "core/keyspace/set_body.h"
 #include "core/keyspace/zset_body.h"
-#include "core/lock/hash_changes.h"
 #include "core/persist/payload.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
 #include "core/state/library_store.h"
 #include "core/state/memory_use.h"
 #include "core/state/tokens.h"
+#include "core/values/hash_changes.h"
 
 namespace holdfast {
 

@@ -9,14 +9,14 @@
 #include "core/base/deferred_free.h"
 #include "core/base/hash.h"
 #include "core/codec/hold_codec.h"
-#include "core/events/run_command.h"
 #include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
 #include "core/keyspace/zset_body.h"
-#include "core/lock/set_changes.h"
-#include "core/lock/zset_changes.h"
 #include "core/persist/payload.h"
 #include "core/state/context.h"
+#include "core/state/memory_use.h"
+#include "core/values/set_changes.h"
+#include "core/values/zset_changes.h"
 
 namespace holdfast {
 

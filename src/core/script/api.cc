@@ -17,9 +17,7 @@
 #include "core/command/acl.h"
 #include "core/command/command.h"
 #include "core/command/command_log.h"
-#include "core/command/handlers.h"
 #include "core/events/acl_check.h"
-#include "core/events/run_command.h"
 #include "core/script/script.h"
 #include "core/script/value.h"
 #include "core/state/conn.h"
@@ -159,10 +157,9 @@ bool ScriptApi::read_arguments(ScriptHost& host, lua_State* lua) {
 
 // Returns why a script must not run a command now. Empty if it may.
 std::string_view ScriptApi::refusal(const ScriptHost& host, const Command& command) {
-  if ((command.flags & kNoScript) != 0) return "ERR This Redis command is not allowed from script";
-  const bool writes = (command.flags & kWrite) != 0 || command.handler == cmd_publish ||
-                      command.handler == cmd_spublish;  // Redis would send those to replicas
-  if (writes && host.call_.read_only) {
+  if (command.has(kNoScript)) return "ERR This Redis command is not allowed from script";
+  // Redis would send published messages to replicas.
+  if (command.has(kWrite | kPublishes) && host.call_.read_only) {
     return "ERR Write commands are not allowed from read-only scripts.";
   }
   return {};
@@ -197,9 +194,9 @@ std::string_view ScriptApi::objection(const ScriptHost& host, const Command* com
     if (const std::string_view why = denial(outer, *command, host.argv_); !why.empty()) return why;
   }
   // Over the memory limit a script may finish after its first write: a half of its changes would be worse.
-  const bool grows = (command->flags & kDenyOom) != 0 && !host.call_.script->flags.allow_oom;
+  const bool grows = command->has(kDenyOom) && !host.call_.script->flags.allow_oom;
   if (!grows || host.call_.wrote || !outer.s().memory.over_limit) return {};
-  return "OOM command not allowed when used memory > 'maxmemory'.";
+  return kOomText;
 }
 
 // Runs the request in argv_. Returns its reply, a view into scratch_.
@@ -213,10 +210,10 @@ std::string_view ScriptApi::run(ScriptHost& host) {
     outer.s().log.record_rejection(command, host.scratch_.view());
     return host.scratch_.view();
   }
-  if ((command->flags & kWrite) != 0) host.call_.wrote = true;
+  if (command->has(kWrite)) host.call_.wrote = true;
   Request r{outer.ctx, outer.c, *command, host.argv_, reply};
   r.from_script = true;
-  run_command(r);
+  host.run_request(r);
   return host.scratch_.view();
 }
 

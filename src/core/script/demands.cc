@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/command/handlers.h"
 #include "core/script/script.h"
 #include "core/state/context.h"
 
@@ -13,8 +12,8 @@ namespace {
 
 // Returns the flags that the script of a request declares. None if its name is not cached.
 ScriptFlags declared_flags(const ScriptHost& scripts, const Command& command, std::string_view script) {
-  if (command.handler == cmd_eval || command.handler == cmd_eval_ro) return ScriptHost::flags_of(script);
-  if (command.handler == cmd_fcall || command.handler == cmd_fcall_ro) {
+  if (command.has(kScriptText)) return ScriptHost::flags_of(script);
+  if (command.has(kFunctionName)) {
     const LibraryFunction* function = scripts.libraries().function(script);
     return function == nullptr ? ScriptFlags{} : ScriptHost::flags_of(*function);
   }
@@ -32,12 +31,9 @@ std::string_view script_name(std::string_view name, ScriptName& digits) {
 }
 
 Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv) {
-  const bool publishes = command.handler == cmd_publish || command.handler == cmd_spublish;
-  if ((command.flags & kScript) == 0) {
-    return {(command.flags & kWrite) != 0 || publishes, (command.flags & kDenyOom) != 0};
-  }
+  if (!command.has(kScript)) return {command.has(kWrite | kPublishes), command.has(kDenyOom)};
   const ScriptFlags flags = declared_flags(s.scripts, command, argv[1]);
-  if (!flags.shebang) return {(command.flags & kReadOnly) == 0, false};
+  if (!flags.shebang) return {!command.has(kReadOnly), false};
   return {!flags.no_writes, !flags.no_writes && !flags.allow_oom};
 }
 

@@ -174,6 +174,8 @@ class ScriptHost {
   JsonSettings& json_settings() { return json_; }
 
   ScriptTime time;
+  // Runs a request of a script, as run_command() of the engine does.
+  void (*run_request)(Request&) = nullptr;
   std::function<void(int level, std::string_view text)> log;
   MemoryFault memory_fault;
 

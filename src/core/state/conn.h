@@ -180,6 +180,7 @@ struct Conn {
   bool chunk_waits = false;                 // the next chunk writes, so it runs when CLIENT PAUSE is over
   bool in_script = false;  // its script, or transaction with one, is suspended: a resumable request
   bool in_exec = false;    // its transaction runs
+  bool remote = false;     // a hook has taken its request: see remote_keys.h
   bool monitor = false;
   bool no_evict = false;
   bool no_touch = false;

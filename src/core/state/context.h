@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -89,7 +90,10 @@ struct EngineState {
   std::optional<ConnId> leaving = {};  // disconnected; its cleanup continues: see disconnect.h
   std::deque<ConnId> unfinished = {};  // connections with a chunked request: see chunked_requests.h
   std::vector<ConnId> monitors = {};
+  // The key of the request that runs on a copy of it; null if none does: see remote_requests.h.
+  const std::string* remote_key = nullptr;
   DbIndex next_db_to_expire = 0;  // rotates, so that many expiries in one database do not starve the others
+  bool remote_overran = false;    // the script of that request ran too long, and was ended
 };
 
 // Given to each function that changes something: the state, the time, and the effects.

@@ -29,6 +29,9 @@ struct MemoryUse {
   uint64_t snapshot_bytes = 0;
 };
 
+// The error of a request that needs memory beyond the limit.
+inline constexpr std::string_view kOomText = "OOM command not allowed when used memory > 'maxmemory'.";
+
 // Returns the bytes in use. Memory that waits to be freed counts as well.
 uint64_t used_memory_bytes(const EngineState& s);
 // Frees a part of the memory that waits to be freed. Returns false if no part of it can be freed now.

@@ -27,6 +27,8 @@
 namespace holdfast {
 
 struct Command;
+struct Context;
+struct PopWaiter;
 struct Request;
 struct WaitQueue;
 
@@ -110,6 +112,9 @@ struct PopTerms {
 // Pops from a key that has elements, and replies. Commands give it, as only they know their replies.
 using PopElements = void (*)(Request&, const PopTerms&, const Key&);
 
+// Serves a request whose key has elements: removes it from its queues, and pops.
+using ServePop = void (*)(Context&, PopWaiter*, const Key&);
+
 // A request that waits until one of its keys has an element, such as BLPOP.
 struct PopWaiter : WaitingRequest, PopTerms {
   PopWaiter() : WaitingRequest(true) {}
@@ -120,6 +125,7 @@ struct PopWaiter : WaitingRequest, PopTerms {
   std::vector<Place> places;
   const Command* command = nullptr;
   PopElements pop = nullptr;
+  ServePop serve = nullptr;
 };
 
 // The queue of a key. It exists as long as requests wait for the key, a lock-delay runs, or a holder

@@ -44,15 +44,15 @@ Result<UsersText> read_users(const Options& options) {
   return users;
 }
 
-AclFileHooks acl_file_door(const std::string& path) {
+AclFileHooks acl_file_hooks(const std::string& path) {
   if (path.empty()) return {};
-  AclFileHooks door;
-  door.read = [path](std::string& text) { return read_acl_file(path, text); };
-  door.write = [path](std::string_view text) {
+  AclFileHooks hooks;
+  hooks.read = [path](std::string& text) { return read_acl_file(path, text); };
+  hooks.write = [path](std::string_view text) {
     const Result<Done> done = replace_file(path, text);
     return done ? std::string() : done.error();
   };
-  return door;
+  return hooks;
 }
 
 }  // namespace holdfast

@@ -20,6 +20,6 @@ std::string read_acl_file(const std::string& path, std::string& text);
 // Reads and checks the users at the start.
 Result<UsersText> read_users(const Options& options);
 // Returns the hooks that read and write the ACL file. The hooks are empty if `path` is empty.
-AclFileHooks acl_file_door(const std::string& path);
+AclFileHooks acl_file_hooks(const std::string& path);
 
 }  // namespace holdfast

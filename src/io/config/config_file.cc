@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/base/version.h"
+#include "io/config/programs.h"
 
 namespace holdfast {
 namespace {
@@ -275,13 +276,13 @@ FileSettings read_settings(std::istream& file, const std::string& path) {
 
 std::string commented_config(const Options& options) {
   std::string text = fmt::format(
-      "# Configuration of holdfast-server {}: all options, with their defaults.\n"
+      "# Configuration of {} {}: all options, with their defaults.\n"
       "#\n"
       "# Each line is \"name = value\". # starts a comment, except in passwords and in lines of users.\n"
       "# Remove the # before an option to set it. Sizes take a unit: 1k is 1000 bytes, 1kb is 1024 bytes;\n"
       "# m and mb, g and gb follow the same rule. CONFIG REWRITE keeps the comments and the order.\n"
-      "# To check a changed file: holdfast-server --check-config FILE\n",
-      kHoldfastVersion);
+      "# To check a changed file: {} --check-config FILE\n",
+      program_name(), kHoldfastVersion, program_name());
   const Options defaults = default_options();
   std::string_view group;
   for (const Row& row : option_rows()) {

@@ -23,6 +23,7 @@
 #include "io/config/config_file.h"
 #include "io/config/fixed_settings.h"
 #include "io/config/options_table.h"
+#include "io/config/programs.h"
 #include "io/os/build_info.h"
 #include "io/os/replace_file.h"
 
@@ -46,9 +47,9 @@ const char* argument_name(Kind kind) {
     case Kind::kLogFormat:
       return "FORMAT";
     case Kind::kYesNo:
-      return "YESNO";
+      return "yes|no";
     case Kind::kAuth:
-      return "WHOM";
+      return "yes|no|optional";
     case Kind::kFsync:
       return "WHEN";
     case Kind::kSave:
@@ -86,18 +87,25 @@ po::options_description described(const char* group) {
   return options;
 }
 
+bool has_rows(std::string_view group) {
+  return std::ranges::any_of(option_rows(), [&](const Row& row) { return row.group == group; });
+}
+
 po::options_description file_options() {
   po::options_description all;
-  for (const char* group : {"Network", "TLS", "HTTP", "Security", "Limits", "Locks", "Disk", "Data",
-                            "Scripts", "Logging", "General"})
-    all.add(described(group));
+  for (const char* group : {"Network", "TLS", "HTTP", "Proxy", "Security", "Limits", "Locks", "Disk",
+                            "Data", "Scripts", "Logging", "General"}) {
+    if (has_rows(group)) all.add(described(group));
+  }
   return all;
 }
 
 // Adds the old names. --help does not list them.
 po::options_description with_old_names(po::options_description options) {
-  for (const Alias& alias : option_aliases())
-    options.add_options()(alias.old_name, po::value<std::vector<std::string>>());
+  for (const Alias& alias : option_aliases()) {
+    if (find_row(alias.name) != nullptr)
+      options.add_options()(alias.old_name, po::value<std::vector<std::string>>());
+  }
   return options;
 }
 
@@ -118,7 +126,8 @@ po::options_description line_options() {
 
 std::string help_text() {
   std::ostringstream text;
-  text << "Usage: holdfast-server [--config FILE] [--NAME VALUE ...]\n"
+  text << "Usage: " << program_name()
+       << " [--config FILE] [--NAME VALUE ...]\n"
           "A lock server that speaks the Redis protocol. The command line wins over the file.\n"
           "Sizes take a unit: 1k is 1000 bytes, 1kb is 1024 bytes; m and mb, g and gb follow the same "
           "rule.\n"
@@ -311,10 +320,13 @@ void check_pairs(const Options& options, std::vector<std::string>& errors) {
 }
 
 void set_defaults(Options& options) {
-  for (const Row& row : option_rows()) {
-    const bool taken = assign(row, row.fallback, options);
-    assert(taken);
-    static_cast<void>(taken);
+  // Those of this program last: they may have other defaults.
+  for (const std::span<const Row> rows : {all_option_rows(), option_rows()}) {
+    for (const Row& row : rows) {
+      const bool taken = assign(row, row.fallback, options);
+      assert(taken);
+      static_cast<void>(taken);
+    }
   }
 }
 
@@ -337,7 +349,7 @@ ReadOptions read_all_options(int argc, const char* const* argv) {
   }
   options.check_only = line->contains("check-config");
   if (line->contains("help")) options.answer = help_text();
-  if (line->contains("version")) options.answer = version_text("holdfast-server");
+  if (line->contains("version")) options.answer = version_text(program_name());
   if (line->contains("print-commands")) options.answer = command_lines();
   if (options.answer) return read;
   if (const auto config = line->find("config"); config != line->end()) {
@@ -473,8 +485,10 @@ Config engine_config(const Options& options) {
     if (row.kind != Kind::kUser) config.settings.emplace_back(row.name, shown(row, options));
   }
   for (auto& setting : fixed_settings(options)) config.settings.push_back(std::move(setting));
-  for (const Alias& alias : option_aliases())
-    config.renamed_settings.emplace_back(alias.old_name, shown(*find_row(alias.name), options));
+  for (const Alias& alias : option_aliases()) {
+    if (const Row* row = find_row(alias.name))
+      config.renamed_settings.emplace_back(alias.old_name, shown(*row, options));
+  }
   return config;
 }
 

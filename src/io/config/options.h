@@ -102,6 +102,10 @@ struct Options {
   std::string skip_unknown;
   uint64_t recovery_wait_ms = 0;
 
+  std::string servers;  // of a proxy
+  uint64_t server_timeout_ms = 0;
+  uint64_t untimed_ttl_ms = 0;
+
   std::string loglevel;
   std::string log_format;
   uint64_t log_waits_over_ms = 0;

@@ -133,6 +133,17 @@ const std::array kRows{
     Row{"Locks", "session-grace", "0", When::kAnyTime, Kind::kNumber, &O::session_grace_ms, 0, kMaxTtlMs,
         "milliseconds for which a SESSION lock outlives its connection"},
 
+    Row{"Proxy", "servers", "", When::kStart, Kind::kText, &O::servers, 0, 0,
+        "the servers whose majority decides, as in a:7379,b:7379,c:7379. Over TLS: "
+        "a,b,c?tls=yes&cacert=FILE. User and password: HOLDFAST_USER and HOLDFAST_PASSWORD"},
+    Row{"Proxy", "server-timeout", "400", When::kStart, Kind::kNumber, &O::server_timeout_ms, 10, 60000,
+        "milliseconds after which a server that has not answered counts as unreachable; a request without "
+        "WAIT is answered soon after that"},
+    Row{"Proxy", "untimed-ttl", "86400000", When::kStart, Kind::kNumber, &O::untimed_ttl_ms, 1000,
+        kMaxTtlMs,
+        "milliseconds for which the servers keep a lock that a client acquired without a TTL; nothing "
+        "renews it"},
+
     Row{"Disk", "dir", "", When::kStart, Kind::kPath, &O::dir, 0, 0,
         "data folder; the server makes it if it is missing; empty: no data outlives the process"},
     Row{"Disk", "appendonly", "yes", When::kStart, Kind::kYesNo, &O::appendonly, 0, 0,
@@ -296,7 +307,7 @@ std::optional<uint64_t> parse_integer(const Row& row, std::string_view text) {
 
 }  // namespace
 
-std::span<const Row> option_rows() { return kRows; }
+std::span<const Row> all_option_rows() { return kRows; }
 
 std::span<const Alias> option_aliases() { return kAliases; }
 
@@ -428,13 +439,6 @@ std::string shown(const Row& row, const Options& options) {
   const uint64_t value = options.*std::get<uint64_t Options::*>(row.target);
   if (row.kind == Kind::kNumberOrOff && value == kSwitchedOff) return "-1";
   return row.kind == Kind::kOctal ? fmt::format("{:o}", value) : std::to_string(value);
-}
-
-const Row* find_row(std::string_view name) {
-  const auto alias = std::ranges::find_if(kAliases, [name](const Alias& a) { return name == a.old_name; });
-  if (alias != kAliases.end()) name = alias->name;
-  const auto row = std::ranges::find_if(kRows, [name](const Row& r) { return name == r.name; });
-  return row == kRows.end() ? nullptr : &*row;
 }
 
 std::string refusal(const Row& row, const std::string& text) {

@@ -62,6 +62,9 @@ struct Alias {
   const char* name;
 };
 
+// The rows of all programs, for their defaults.
+std::span<const Row> all_option_rows();
+// The rows of this program: see programs.h.
 std::span<const Row> option_rows();
 std::span<const Alias> option_aliases();
 // Finds an option by its name or by an old name. Returns null if there is no such option.

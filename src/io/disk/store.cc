@@ -1,19 +1,13 @@
-// Opens the folder, commits the records of loop iterations, and derives the availability from failures of
-// the disk.
+// The store from its opening to its stop: which part follows which.
 #include "io/disk/store.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "core/engine/resumable_request.h"
-#include "io/disk/meta_repair.h"
-#include "io/os/clock.h"
-#include "io/os/handles.h"
 #include "io/os/host_info.h"
 #include "io/os/log.h"
 
@@ -49,42 +43,46 @@ Result<std::unique_ptr<Store>> Store::open(const Options& options, std::unique_p
 }
 
 Store::Store(std::unique_ptr<Files> files, const Options& options, ReadClock time)
-    : options_(options), read_clock_(time), files_(std::move(files)), meta_(*files_) {}
+    : folder_(std::move(files), options, time),
+      saves_(folder_, {[this] { seconds_->start(0, 1000); },
+                       [this] {
+                         if (hooks_.working) hooks_.working();
+                       },
+                       [this](bool in_folder) { end_save(in_folder); }}),
+      watch_(folder_, saves_) {}
 
-// Without data of an earlier run the floor is the clock, because no run issues more than one token in a
-// microsecond. If only meta is missing, the past is unknown: its tokens, its last stop, and lost holds.
 Result<Done> Store::prepare() {
-  if (Result<Done> locked = files_->lock(); !locked) return locked;
-  if (Result<Done> restored = refuse_unfinished_restore(*files_); !restored) return restored;
-  auto found = meta_.read();
-  if (!found) return Failure{found.error()};
+  Files& files = folder_.files();
+  if (Result<Done> locked = files.lock(); !locked) return locked;
+  if (Result<Done> restored = refuse_unfinished_restore(files); !restored) return restored;
+  auto meta = folder_.meta().read();
+  if (!meta) return Failure{meta.error()};
   // Before the first change of the folder: the version that wrote it must find it as it was.
-  if (Result<Done> known = reject_newer_journals(*files_); !known) return known;
-  found_ = *found;
-  const Now now = read_clock_();
-  Result<bool> unknown = lacks_meta();
-  if (!unknown) return Failure{unknown.error()};
-  read_tokens(now, *unknown);
-  // Written data survives the end of the process, but without a journal nothing is written.
+  if (Result<Done> known = reject_newer_journals(files); !known) return known;
+  const Now now = folder_.now();
   const std::string kernel = read_boot_id();
-  boot_id_ = journals() ? kernel : "";
-  const std::string id = found_ ? found_->id : random_hex(kFolderIdDigits);
-  clock_id_ = read_clock_id();
-  first_ahead_ms_ = is_clock_found() ? found_->clock_ms : now.ahead_ms();
-  // While lost holds may be alive, another crash must not make the loss invisible.
-  lossless_ = !found_ || kept_writes(*found_, kernel);
-  if (*unknown) lossless_ = false;
-  Horizon horizon = horizon_found(now);
-  if (!lossless_) horizon = bounded(horizon, now);
-  if (*unknown) return Done{};  // if the load fails, the next start must find the past unknown, too
-  // Both are kept until the journal has been read. If this start fails or is stopped, it has lost nothing,
-  // and the next one must check the journal, too.
-  const std::string boot_id = lossless_ ? kernel : "";
-  const uint64_t sequence = found_ ? found_->journal_sequence : 0;
-  const IssuedTokens before{token_floor_, tokens_ahead(), 0};
-  Result<Done> begun = meta_.begin(id, before, horizon, boot_id, clock(), sequence);
+  const std::string clock_id = read_clock_id();
+  Result<EarlierRun> past = EarlierRun::read(files, std::move(*meta), kernel, clock_id, now);
+  if (!past) return Failure{past.error()};
+  past_.emplace(std::move(*past));
+  // Written data survives the end of the process, but without a journal nothing is written.
+  folder_.set_boot({folder_.journals() ? kernel : "", clock_id, past_->first_ahead_ms(now)});
+  // If the load fails, the next start must find the past unknown, too.
+  return past_->is_unknown() ? Done{} : begin_meta(now, kernel);
+}
+
+// Keeps the kernel and the sequence until the journal has been read. If this start fails or is stopped, it
+// has lost nothing, and the next one must check the journal, too.
+Result<Done> Store::begin_meta(const Now& now, const std::string& kernel) {
+  const bool lossless = past_->is_lossless();
+  Horizon horizon = past_->horizon(now);
+  if (!lossless) horizon = bounded(horizon, folder_.options().recovery_wait_ms, now);
+  const IssuedTokens before{past_->token_floor(), past_->tokens_ahead(), 0};
+  const std::string id = past_->has_meta() ? past_->folder_id() : random_hex(kFolderIdDigits);
+  Result<Done> begun =
+      folder_.meta().begin(id, before, horizon, lossless ? kernel : "", clock(), past_->journal_sequence());
   if (begun) return begun;
-  if (!found_) {
+  if (!past_->has_meta()) {
     return Failure{fmt::format(
         "{}; a start in a folder without meta must write it: free space, or choose another --dir",
         begun.error())};
@@ -93,282 +91,120 @@ Result<Done> Store::prepare() {
   return Done{};
 }
 
-// Tokens of a restored backup have moved on since, in the server that made it: see token_at().
-void Store::read_tokens(const Now& now, bool unknown) {
-  token_floor_ = static_cast<uint64_t>(now.wall_us) + (unknown ? kUnknownTokenLead : 0);
-  if (!found_) return;
-  // There must be a next token.
-  const auto present = [&](uint64_t token) {
-    return std::max(token, std::min(token_at(*found_, token, now.wall_us), kLastNamedToken));
-  };
-  token_floor_ = present(found_->clean ? found_->token_max : found_->token_reserve);
-  tokens_ahead_ = found_->tokens_ahead;
-  for (AheadToken& own : tokens_ahead_) own.token = present(own.token);
-}
-
-// On a full disk a start serves the data that it can read, and leaves the folder as it is until meta is
-// written: the text on disk may say that all data was synced by the last stop.
-void Store::warn_of_no_grants(const std::string& why) const {
-  log_line(LogLevel::kWarning, fmt::format("{}; no new locks are granted until it works", why));
-}
-
-// Whether the folder has the data of a server, but no meta. A dump of Redis alone is no such data.
-Result<bool> Store::lacks_meta() {
-  if (found_) return false;
-  Result<std::vector<uint64_t>> journals = list_journals(*files_);
-  if (!journals) return Failure{journals.error()};
-  Result<SnapshotFile> snapshot = find_snapshot(*files_);
-  if (!snapshot) return Failure{snapshot.error()};
-  if (journals->empty() && snapshot->journal.number == 0) return false;
-  log_line(LogLevel::kWarning, fmt::format("{} has data, but no file meta: tokens begin {} minutes ahead "
-                                           "of the clock",
-                                           files_->path(), kUnknownTokenLead / 60'000'000));
-  return true;
-}
-
-// Bounds the total recovery wait, even if the process stops during it several times.
-Horizon Store::bounded(Horizon horizon, const Now& now) const {
-  const TimeMs until = now.mono + DurationMs{static_cast<int64_t>(options_.recovery_wait_ms)};
-  return {std::min(horizon.wall_ms, now.to_wall_ms(until)), std::min(horizon.boot_ms, until.count)};
-}
-
-// Whether the times of the previous run are on the same engine clock as this run's.
-bool Store::is_clock_found() const {
-  return found_ && !clock_id_.empty() && found_->clock_boot_id == clock_id_;
-}
-
-// Returns the horizon of the previous run; 0 if it stopped cleanly. After a reboot the wall clock
-// determines it.
-Horizon Store::horizon_found(const Now& now) const {
-  if (!found_ || found_->clean) return {};
-  if (found_->horizon_ms >= kNever.count) return Horizon::never();
-  if (is_clock_found()) return {found_->horizon_ms, found_->horizon_boot_ms};
-  return {found_->horizon_ms, std::max<int64_t>(0, found_->horizon_ms - now.ahead_ms())};
-}
-
 void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
-  engine_ = &engine;
-  loop_ = loop;
   hooks_ = std::move(hooks);
-  meta_.set_loop(loop);
-  journal_.emplace(*files_, loop);
-  uv_idle_init(loop, &load_idle_);
-  uv_idle_init(loop, &save_idle_);
-  uv_timer_init(loop, &second_timer_);
-  uv_timer_init(loop, &sync_timer_);
-  for (void** data : {&load_idle_.data, &save_idle_.data, &second_timer_.data, &sync_timer_.data})
-    *data = this;
+  folder_.start(engine, loop);
+  sync_.emplace(folder_, [this] { end_write(); });
+  seconds_.emplace(loop, [this] { every_second(); });
+  saves_.start();
   engine.availability().loading = true;
-  const Now now = read_clock_();
-  load_began_ms_ = load_logged_ms_ = now.mono.count;
-  saved_at_ms_ = now.wall_us / 1000;
-  // Without meta a crash of the machine is possible, too, but the start drops no journal on that ground.
-  recovery_ =
-      std::make_unique<Recovery>(*files_, engine, now,
-                                 Recovery::Rules{options_.skip_unknown == "yes", lossless_ || !found_,
-                                                 found_.has_value(), found_ && found_->clean});
-  uv_idle_start(&load_idle_, on_load);
+  load_ = std::make_unique<FolderLoad>(folder_, std::move(*past_),
+                                       [this](Result<Done> done) { end_load(std::move(done)); });
+  past_.reset();
 }
 
-// Depends on the granted holds, not on the present time: an idle server has nothing to write.
-Horizon Store::holds_to_keep(const Now& now) const {
-  const TimeMs latest = engine_->latest_deadline();
-  if (always() || options_.recovery_wait_ms == 0 || is_due(latest, now.mono)) return {};
-  if (latest == kNever) return Horizon::never();
-  return {now.to_wall_ms(latest), latest.count};
+void Store::end_load(Result<Done> done) {
+  if (!done) return hooks_.fail(done.error());
+  load_.reset();
+  loaded_ = true;
+  folder_.end_iteration();
+  folder_.engine().availability().loading = false;
+  folder_.update_availability();  // before the first request: the journal may need a new snapshot
+  // Tokens in a snapshot may be ahead of the reserve. No reply leaves before the reserve covers them.
+  keep_meta_ahead(folder_.now());
+  seconds_->start(1000, 1000);
+  sync_->start();
+  hooks_.loaded();
 }
 
-void Store::keep_meta_ahead(const Now& now) {
-  if (rebuild_ == Rebuild::kClaim) return;  // the folder may be another server's
-  const int64_t left_ms = std::max<int64_t>(0, (engine_->latest_deadline() - now.mono).count);
-  meta_.keep_ahead(engine_->tokens(), holds_to_keep(now), left_ms, [this] {
-    if (stopped_) return;
-    hooks_.end_turn();  // first, because sending replies may begin a loop iteration
-    hooks_.release_held();
-  });
-}
-
-bool Store::is_recovering(const Now& now) const {
-  return !is_due(engine_->availability().recovering_until, now.mono);
-}
-
-// Adds the holds for which this run waits. The next start must wait for them, too.
-Horizon Store::with_lost_holds(Horizon holds, const Now& now) const {
-  if (!is_recovering(now)) return holds;
-  const TimeMs until = engine_->availability().recovering_until;
-  return {std::max(holds.wall_ms, now.to_wall_ms(until)), std::max(holds.boot_ms, until.count)};
-}
-
-void Store::commit() {
-  if (recovery_ != nullptr || stopped_) return;
-  if (const std::string_view records = engine_->journal_records(); !records.empty()) {
-    ++changes_;
-    granted_ = granted_ || engine_->recorded_grants();  // SAVE commits, too
-    if (journals()) journal_->commit(records);
-    engine_->clear_journal_records();
-  }
-  update_service();
-}
-
-bool Store::has_new_tokens() const {
-  const Tokens& tokens = engine_->tokens();
-  return tokens.largest() != settled_token_ || tokens.ahead_serial() != settled_ahead_;
-}
-
-void Store::end_iteration() {
-  granted_ = false;
-  settled_token_ = engine_->tokens().largest();
-  settled_ahead_ = engine_->tokens().ahead_serial();
+std::optional<uint64_t> Store::loaded_percent() const {
+  if (load_ == nullptr) return std::nullopt;
+  return load_->percent();
 }
 
 void Store::settle(const Now& now) {
-  if (recovery_ != nullptr || stopped_) return;
-  end_iteration();
+  if (!is_running()) return;
+  folder_.end_iteration();
   // In every iteration: a running write may not cover this iteration's grants, and the wall clock may have
   // been set. After a failure the retry is once a second.
-  if (meta_.failure().empty()) keep_meta_ahead(now);
-  if (always() && journal_->needs_sync()) sync();
+  if (folder_.meta().failure().empty()) keep_meta_ahead(now);
+  sync_->settle();
 }
 
-bool Store::may_reply(const Now& now) const {
-  if (recovery_ != nullptr) return true;
-  if (!meta_.covers(engine_->tokens(), holds_to_keep(now))) return false;
-  if (!journals()) return true;
-  if (engine_->withholds_records()) return false;
-  return always() ? journal_->all_synced() : journal_->all_written();
+void Store::keep_meta_ahead(const Now& now) {
+  if (!watch_.is_unclaimed()) folder_.keep_meta_ahead(now, [this] { end_write(); });
 }
 
-// A grant that ended in the same iteration has no record, but it gave a token.
-bool Store::may_reply_to_others() const {
-  return !granted_ && !has_new_tokens() && !engine_->availability().refusal.empty();
+// The journal is synced, or meta is written.
+void Store::end_write() {
+  if (stopped_) return;
+  hooks_.end_iteration();  // first, because sending replies may begin a loop iteration
+  hooks_.release_held();
 }
 
-Store::Promise Store::promise(const Now& now) const {
-  const Tokens& tokens = engine_->tokens();
-  Promise promise;
-  promise.meta = {tokens.largest(), tokens.ahead_serial(), holds_to_keep(now)};
-  promise.meta_write = meta_.write_for(promise.meta);
-  if (!journals()) return promise;
-  // Records that the engine withholds are behind the present position.
-  promise.journal = journal_->position() + (engine_->withholds_records() ? 1 : 0);
-  const bool unwritten = !journal_->is_written(promise.journal);
-  promise.journal_write = always() ? journal_->sync_for(promise.journal) : uint64_t{unwritten};
-  return promise;
+DurationHistogram Store::sync_times() const {
+  return folder_.has_started() ? folder_.journal().sync_times() : DurationHistogram();
 }
-
-// Holds that ended since need no horizon, and no later write of meta may cover them.
-bool Store::is_kept(const Promise& promise, const Now& now) const {
-  const Horizon holds = holds_to_keep(now);
-  Issued issued = promise.meta;
-  issued.holds.wall_ms = std::min(issued.holds.wall_ms, holds.wall_ms);
-  issued.holds.boot_ms = std::min(issued.holds.boot_ms, holds.boot_ms);
-  if (!meta_.covers(issued)) return false;
-  if (!journals()) return true;
-  return always() ? journal_->is_synced(promise.journal) : journal_->is_written(promise.journal);
-}
-
-void Store::sync() {
-  journal_->start_sync([this] {
-    if (stopped_) return;
-    hooks_.end_turn();  // first, because sending replies may begin a loop iteration
-    hooks_.release_held();
-  });
-}
-
-// Why changes cannot be kept at present: the reason in -MISCONF. Empty if they can.
-std::string Store::failure() const {
-  if (!folder_failure_.empty()) return folder_failure_;
-  if (journals() && journal_ && !journal_->failure().empty()) return journal_->failure();
-  return meta_.failure();
-}
-
-// Rejects grants while they cannot be written to disk.
-void Store::update_service() {
-  std::string why = failure();
-  if (!why.empty())
-    why = "MISCONF persistence failed (" + why + "): no new locks are granted until it works again";
-  Availability& availability = engine_->availability();
-  if (availability.refusal == why) return;
-  if (why.empty()) {
-    log_line(LogLevel::kNotice, "persistence works again: new locks are granted");
-  } else if (!folder_failure_.empty()) {  // the journal and meta log their failures themselves
-    log_line(LogLevel::kWarning,
-             fmt::format("persistence failed: {}; no new locks are granted until it works again",
-                         folder_failure_));
-  }
-  availability.refusal = why;
-}
-
-// An exception ends the process, as it may not pass through libuv.
-// NOLINTNEXTLINE(bugprone-exception-escape)
-void Store::on_second(uv_timer_t* timer) noexcept { static_cast<Store*>(timer->data)->every_second(); }
 
 void Store::every_second() {
-  check_folder();
-  if (journals() && !journal_->retry()) hooks_.end_turn();
-  const Now now = read_clock_();
-  if (rebuild_ == Rebuild::kNone && !is_recovering(now)) meta_.set_boot_id(boot_id_);
+  watch_.check();
+  if (folder_.journals() && !folder_.journal().retry()) hooks_.end_iteration();
+  const Now now = folder_.now();
+  if (!watch_.is_rebuilding() && !folder_.is_recovering(now))
+    folder_.meta().set_boot_id(folder_.boot().kernel);
   keep_meta_ahead(now);
-  end_backups();
+  saves_.end_backups();
   // After a failed sync a new snapshot and a new journal replace the journal.
-  const bool heals = journal_->sync_failed() && folder_failure_.empty();
-  const bool due = heals || save_wanted_ || save_is_due(now.wall_us / 1000);
-  if (rebuild_ == Rebuild::kNone && snapshot_ == nullptr && due) {
-    static_cast<void>(begin_save());
-  }
-  update_service();  // before the iteration, which serves the requests that waited for it
-  hooks_.end_turn();
-}
-
-void Store::on_sync_timer(uv_timer_t* timer) noexcept { static_cast<Store*>(timer->data)->sync_if_due(); }
-
-void Store::sync_if_due() {
-  sync_looked_at_ = read_clock_().mono;
-  if (journals() && options_.appendfsync == "everysec" && journal_->needs_sync()) sync();
+  const bool heals = folder_.journal().sync_failed() && folder_.unusable().empty();
+  if (!watch_.is_rebuilding()) saves_.begin_if_due(heals);
+  folder_.update_availability();  // before the iteration, which serves the requests that waited for it
+  hooks_.end_iteration();
 }
 
 std::function<int64_t()> Store::script_clock(std::function<int64_t()> clock_us) {
   return [this, clock_us = std::move(clock_us)] {
-    sync_in_script();
+    if (sync_) sync_->look_in_script();
     return clock_us();
   };
 }
 
-// To begin a sync is safe in the middle of a script: a job gets the files, and the loop handles its end.
-void Store::sync_in_script() {
-  if (stopped_ || engine_ == nullptr || engine_->at_rest() || !journals() || !journal_->needs_sync())
-    return;
-  const DurationMs interval{static_cast<int64_t>(options_.fsync_interval_ms)};
-  if (is_due(sync_looked_at_ + interval, read_clock_().mono)) sync_if_due();
-}
-
-StorageHooks Store::door() {
-  StorageHooks door;
-  door.save = [this] { return save_now(); };
-  door.save_in_background = [this]() -> std::string {
-    if (snapshot_ != nullptr) return "ERR Background save already in progress";
-    request_save();
+StorageHooks Store::storage_hooks() {
+  StorageHooks hooks;
+  hooks.save = [this] { return save_now(); };
+  hooks.save_in_background = [this]() -> std::string {
+    if (saves_.in_progress() != nullptr) return "ERR Background save already in progress";
+    saves_.request();
     return "";
   };
-  door.start_backup = [this](ConnId client) { return start_backup(client); };
-  door.read_backup = [this](ConnId client) { return backups_.read(client, loop_, read_clock_().mono); };
-  door.last_save_s = [this] { return saved_at_ms_ / 1000; };
-  door.facts = [this] { return facts(); };
-  return door;
+  hooks.start_backup = [this](ConnId client) { return start_backup(client); };
+  hooks.read_backup = [this](ConnId client) { return saves_.read_backup(client); };
+  hooks.last_save_s = [this] { return saves_.schedule().saved_at_ms() / 1000; };
+  hooks.facts = [this] { return facts(); };
+  return hooks;
 }
 
-// The next snapshot begins in the next loop iteration, or after the one in progress.
-void Store::request_save() {
-  save_wanted_ = true;
-  uv_timer_start(&second_timer_, on_second, 0, 1000);
+std::string Store::start_backup(ConnId client) {
+  if (watch_.is_rebuilding()) return "ERR " + folder_.unusable();
+  return saves_.start_backup(client);
+}
+
+std::string Store::save_now() {
+  if (saves_.in_progress() == nullptr && watch_.is_unclaimed()) return "ERR " + folder_.unusable();
+  return saves_.save_now();
+}
+
+void Store::end_save(bool in_folder) {
+  if (in_folder) watch_.end_save();
+  hooks_.end_iteration();
 }
 
 // Rejects a stop that would lose data that the settings keep: the server continues.
 std::string Store::prepare_stop(ShutdownMode mode) {
   keep_on_stop_ = !mode.never_save;
-  const bool loses = !journals() && keep_on_stop_ && !options_.save.empty() && unsaved() > 0;
-  if (recovery_ != nullptr || (!mode.save && !loses)) return "";
-  abandon_save("it was replaced by the snapshot of the stop");
+  const bool kept = folder_.journals() || folder_.options().save.empty() || saves_.unsaved() == 0;
+  const bool loses = keep_on_stop_ && !kept;
+  if (!loaded_ || (!mode.save && !loses)) return "";
+  saves_.abandon("it was replaced by the snapshot of the stop");
   const std::string why = save_now();
   if (!why.empty()) log_line(LogLevel::kWarning, fmt::format("SHUTDOWN: {}", why));
   return why.empty() || mode.force ? "" : "ERR Errors trying to SHUTDOWN. Check logs.";
@@ -376,9 +212,9 @@ std::string Store::prepare_stop(ShutdownMode mode) {
 
 Result<Done> Store::stop() {
   Result<Done> kept = Done{};
-  if (recovery_ == nullptr && engine_ != nullptr) {
-    end_unwritten_request(engine_->state());
-    check_folder();
+  if (loaded_) {
+    folder_.engine().end_unwritten_request();
+    watch_.check();
     commit();
     kept = keep_all();
     // After a failure meta is unchanged: the next start uses its horizon and its reserve.
@@ -388,50 +224,48 @@ Result<Done> Store::stop() {
     all_kept_ = kept && ended;
   }
   stopped_ = true;
-  backups_.clear();
-  snapshot_.reset();  // they refer to the engine, which is destroyed before the store
-  recovery_.reset();
-  if (loop_ != nullptr) close_handles();
+  saves_.stop();  // it and the load refer to the engine, which is destroyed before the store
+  load_.reset();
+  sync_.reset();
+  seconds_.reset();
   return kept;
 }
 
 // The journal has all data. A snapshot must have it if the journal failed, or if there is none and the
 // options ask for snapshots.
 Result<Done> Store::keep_all() {
-  const bool wanted = journals() || (keep_on_stop_ && !options_.save.empty());
-  bool synced = journals() && journal_->sync_now();
-  const bool unsure = journal_->sync_failed() || (!journals() && unsaved() > 0);
-  if (rebuild_ == Rebuild::kSave || (wanted && unsure)) {
-    abandon_save("it was replaced by the snapshot of the stop");
-    const std::string why = engine_->at_rest() ? save_now() : "a script that has written has not ended";
+  const bool journals = folder_.journals();
+  JournalWriter& journal = folder_.journal();
+  const bool wanted = journals || (keep_on_stop_ && !folder_.options().save.empty());
+  bool synced = journals && journal.sync_now();
+  const bool unsure = journal.sync_failed() || (!journals && saves_.unsaved() > 0);
+  if (watch_.awaits_save() || (wanted && unsure)) {
+    saves_.abandon("it was replaced by the snapshot of the stop");
+    const std::string why =
+        folder_.engine().at_rest() ? save_now() : "a script that has written has not ended";
     if (!why.empty()) {
-      const char* lost = journal_->sync_failed() ? "the last changes may not be on disk"
-                                                 : "the changes since the last snapshot are lost";
+      const char* lost = journal.sync_failed() ? "the last changes may not be on disk"
+                                               : "the changes since the last snapshot are lost";
       return Failure{
-          fmt::format("{}/{} was not written, and {}: {}", files_->path(), kSnapshotName, lost, why)};
+          fmt::format("{}/{} was not written, and {}: {}", folder_.path(), kSnapshotName, lost, why)};
     }
-    synced = journals() && journal_->sync_now();
+    synced = journals && journal.sync_now();
   }
-  if (!folder_failure_.empty())
-    return Failure{fmt::format("the last changes are not on disk: {}", folder_failure_)};
-  if (journals() && !synced)
-    return Failure{fmt::format("the last changes are not in the journal: {}", journal_->failure())};
+  if (!folder_.unusable().empty())
+    return Failure{fmt::format("the last changes are not on disk: {}", folder_.unusable())};
+  if (journals && !synced)
+    return Failure{fmt::format("the last changes are not in the journal: {}", journal.failure())};
   return Done{};
 }
 
 // The stop is not clean if lost holds may be alive: holds lost before the last start, or by this stop.
 Result<Done> Store::end_meta() {
-  const Now now = read_clock_();
-  const bool clean = !is_recovering(now) && (journals() || unsaved() == 0);
-  const Horizon lost = with_lost_holds(journals() ? Horizon{} : holds_to_keep(now), now);
-  return meta_.end(engine_->tokens().issued(true), clean, lost, journals() ? journal_->next_sequence() : 0);
-}
-
-void Store::close_handles() {
-  close_handle(load_idle_);
-  close_handle(save_idle_);
-  close_handle(second_timer_);
-  close_handle(sync_timer_);
+  const Now now = folder_.now();
+  const bool journals = folder_.journals();
+  const bool clean = !folder_.is_recovering(now) && (journals || saves_.unsaved() == 0);
+  const Horizon lost = folder_.with_lost_holds(journals ? Horizon{} : folder_.holds_to_keep(now), now);
+  return folder_.meta().end(folder_.engine().tokens().issued(true), clean, lost,
+                            journals ? folder_.journal().next_sequence() : 0);
 }
 
 }  // namespace holdfast

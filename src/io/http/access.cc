@@ -12,11 +12,8 @@
 #include "core/base/parse.h"
 #include "core/command/acl.h"
 #include "core/command/command.h"
-#include "core/events/acl_check.h"
+#include "core/engine/visitors.h"
 #include "core/events/request_text.h"
-#include "core/state/conn.h"
-#include "core/state/context.h"
-#include "core/state/effects.h"
 #include "io/http/url.h"
 #include "io/os/line_limit.h"
 #include "io/os/log.h"
@@ -63,63 +60,42 @@ bool is_of_other_page(const HttpRequest& request) {
 
 Access refused(int status, std::string_view why) { return {nullptr, refusal_of(status, why)}; }
 
-// A connection of this client for ACL LOG, unknown to the engine.
-Conn shown_conn(const EngineState& s, const Visitor& visitor, Now now) {
-  Conn conn;
-  conn.peer = visitor.peer;
-  conn.local = visitor.local;
-  conn.user = &s.acl.default_user();
-  conn.opened = conn.last_active = now.mono;
-  return conn;
-}
-
-Access log_in_by_password(EngineState& s, Now now, const Login& login, const Visitor& visitor) {
-  const AclUser* user = s.acl.authenticate(login.user, login.password);
+Access log_in_by_password(Engine& engine, Now now, const Login& login, const Visitor& visitor) {
+  const AclUser* user = authenticate(engine, login.user, login.password, address_of(visitor), now);
   if (user != nullptr) return {user, {}};
-  Effects none;
-  Context ctx{s, now, none};
-  log_denial(ctx, shown_conn(s, visitor, now), Denial::kAuth, AclContext::kTopLevel, "http", login.user);
   return refused(401, "wrong user or password");
 }
 
 }  // namespace
 
-Access log_in(EngineState& s, Now now, const HttpRequest& request, const Visitor& visitor,
+VisitorAddress address_of(const Visitor& visitor) { return {visitor.peer, visitor.local}; }
+
+Access log_in(Engine& engine, Now now, const HttpRequest& request, const Visitor& visitor,
               AccessRules rules) {
   if (is_of_other_page(request)) return refused(403, "requests of other pages are rejected");
-  if (s.acl.allows_unauthenticated() && rules.protects && !visitor.loopback)
+  const AclUser* const open = user_without_login(engine);
+  if (open != nullptr && rules.protects && !visitor.loopback)
     return refused(403, "without a password the server accepts requests from its own machine only");
   const std::optional<Login> login = read_login(request.authorization);
   if (!login && !request.authorization.empty()) return refused(401, "log in with HTTP Basic");
-  if (!login && !s.acl.allows_unauthenticated()) return refused(401, "log in with a user of the server");
-  Access access = login ? log_in_by_password(s, now, *login, visitor) : Access{&s.acl.default_user(), {}};
+  if (!login && open == nullptr) return refused(401, "log in with a user of the server");
+  Access access = login ? log_in_by_password(engine, now, *login, visitor) : Access{open, {}};
   // Any password fits a user that needs none, so a page can name such a user.
   if (access.allowed() && access.user->nopass && !is_own_host(request.host, visitor.local))
     return refused(403, "without a password the server must be reached by its address or as localhost");
   return access;
 }
 
-bool may_run(const EngineState& s, const AclUser& user, std::span<const std::string_view> argv) {
-  const Command* const command = find_row(argv);
-  return command != nullptr && (user.unlimited || check_permission(s, user, *command, argv).allowed());
-}
-
-Access check_command(EngineState& s, Now now, Access access, const Visitor& visitor,
+Access check_command(Engine& engine, Now now, Access access, const Visitor& visitor,
                      std::span<const std::string_view> argv) {
-  if (!access.allowed() || may_run(s, *access.user, argv)) return access;
-  std::string why = "the user has no permission for this";
-  if (const Command* const command = find_row(argv)) {
-    Conn conn = shown_conn(s, visitor, now);
-    conn.user = access.user;
-    Effects none;
-    Context ctx{s, now, none};
-    const Verdict verdict = check_permission(s, *access.user, *command, argv);
-    log_verdict(ctx, conn, verdict, AclContext::kTopLevel, *command, argv);
-    why = verdict.why == Denial::kKey
-              ? "the user has no permission to access this key"
-              : fmt::format("the user has no permission to run '{}'", command->name);
-  }
-  return refused(403, why);
+  if (!access.allowed()) return access;
+  const Command* const command = find_row(argv);
+  if (command == nullptr) return refused(403, "the user has no permission for this");
+  const Verdict verdict =
+      check_visitor_command(engine, *access.user, address_of(visitor), *command, argv, now);
+  if (verdict.allowed()) return access;
+  if (verdict.why == Denial::kKey) return refused(403, "the user has no permission to access this key");
+  return refused(403, fmt::format("the user has no permission to run '{}'", command->name));
 }
 
 bool is_on_this_machine(const HttpRequest& request, const Visitor& visitor) {
@@ -131,16 +107,16 @@ bool has_own_origin(const HttpRequest& request, const Visitor& visitor) {
   return request.origin == fmt::format("{}://{}", visitor.tls ? "https" : "http", request.host);
 }
 
-void audit_refusal(const EngineState& s, const HttpRequest& request, const Visitor& visitor,
+void audit_refusal(const Config& config, const HttpRequest& request, const Visitor& visitor,
                    const AclUser* user) {
   static LineLimit limit;  // for clients without a login, too
-  if (!s.config.audit || !may_log(limit, LogLevel::kNotice, "rejected POST")) return;
+  if (!config.audit || !may_log(limit, LogLevel::kNotice, "rejected POST")) return;
   std::string line = "http " + visitor.peer + " (user ";
   append_quoted(line, user == nullptr ? "" : std::string_view(user->name));
   line += "): POST ";
   append_quoted(line, cut_text(request.target));
   line += " rejected";
-  s.config.audit(line);
+  config.audit(line);
 }
 
 }  // namespace holdfast

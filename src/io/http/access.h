@@ -13,7 +13,8 @@ namespace holdfast {
 
 class Engine;
 struct AclUser;
-struct EngineState;
+struct Config;
+struct VisitorAddress;
 
 // The client behind a request.
 struct Visitor {
@@ -22,6 +23,8 @@ struct Visitor {
   bool loopback = false;  // it is on this machine
   bool tls = false;
 };
+
+VisitorAddress address_of(const Visitor& visitor);
 
 // A server without a password serves only its own machine, unless `protects` is false.
 struct AccessRules {
@@ -39,14 +42,12 @@ struct Access {
 // Finds the user of a request. Without an Authorization field it is "default", if that user needs no
 // password. Then only clients on this machine are allowed, with a login too, as in protected mode. For a
 // user without a password the request must name this machine. A failed login gets an entry in ACL LOG.
-Access log_in(EngineState& s, Now now, const HttpRequest& request, const Visitor& visitor,
+Access log_in(Engine& engine, Now now, const HttpRequest& request, const Visitor& visitor,
               AccessRules rules);
 
 // Checks that the user may run this command. A denial gets an entry in ACL LOG.
-Access check_command(EngineState& s, Now now, Access access, const Visitor& visitor,
+Access check_command(Engine& engine, Now now, Access access, const Visitor& visitor,
                      std::span<const std::string_view> argv);
-// The same without an entry.
-bool may_run(const EngineState& s, const AclUser& user, std::span<const std::string_view> argv);
 
 // Whether the client is a program on this machine, or a page of this server there.
 bool is_on_this_machine(const HttpRequest& request, const Visitor& visitor);
@@ -56,7 +57,7 @@ bool has_own_origin(const HttpRequest& request, const Visitor& visitor);
 
 // Logs a rejected request that would have changed something.
 // `user` is null if it is not known.
-void audit_refusal(const EngineState& s, const HttpRequest& request, const Visitor& visitor,
+void audit_refusal(const Config& config, const HttpRequest& request, const Visitor& visitor,
                    const AclUser* user);
 
 }  // namespace holdfast

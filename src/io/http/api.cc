@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/command/acl_rules.h"
-#include "core/state/context.h"
+#include "core/engine/visitors.h"
 
 namespace holdfast {
 namespace {
@@ -142,8 +142,7 @@ HttpAnswer answer_top(Call& call, std::string_view by) {
 }
 
 HttpAnswer answer_info(Call& call, const ShellFacts& facts) {
-  const EngineState& s = call.ctx.engine.state();
-  return json_answer(info_of(call.user, common_info(s, call.ctx.now, facts.server)));
+  return json_answer(info_of(call.user, common_info(call.ctx.engine, call.ctx.now, facts.server)));
 }
 
 HttpAnswer answer_change(Call& call, std::string_view key, std::string_view verb) {
@@ -209,7 +208,7 @@ HttpAnswer answer_read(Call& call, const ShellFacts& facts, Path path) {
 }
 
 HttpAnswer answer_events(Call& call) {
-  if (!may_read_events(call.ctx.engine.state(), call.user))
+  if (!may_read_events(call.ctx.engine, call.user))
     return json_refusal(403, "the user has no permission to run 'locks|history'");
   HttpAnswer answer;
   answer.type = "text/event-stream; charset=utf-8";
@@ -220,10 +219,10 @@ HttpAnswer answer_events(Call& call) {
 
 }  // namespace
 
-bool may_read_events(const EngineState& s, const AclUser& user) {
+bool may_read_events(const Engine& engine, const AclUser& user) {
   static constexpr std::string_view kInfo[] = {"INFO"};
   static constexpr std::string_view kHistory[] = {"LOCKS", "HISTORY"};
-  return may_run(s, user, kInfo) && may_run(s, user, kHistory);
+  return may_run(engine, user, kInfo) && may_run(engine, user, kHistory);
 }
 
 HttpAnswer answer_api(HttpContext& ctx, const ShellFacts& facts, const Url& url, const HttpRequest& request,
@@ -236,14 +235,14 @@ HttpAnswer answer_api(HttpContext& ctx, const ShellFacts& facts, const Url& url,
     answer.allow = changes ? "POST" : "GET, HEAD";
     return answer;
   }
-  EngineState& s = ctx.engine.state();
-  Access access = log_in(s, ctx.now, request, visitor, ctx.rules);
+  Engine& engine = ctx.engine;
+  Access access = log_in(engine, ctx.now, request, visitor, ctx.rules);
   const AclUser* const user = access.user;
   if (access.allowed() && changes && !has_own_origin(request, visitor))
     access = {nullptr, refusal_of(403, "the Origin of the request must be this server")};
-  access = check_command(s, ctx.now, std::move(access), visitor, command_of(path, url));
+  access = check_command(engine, ctx.now, std::move(access), visitor, command_of(path, url));
   if (!access.allowed()) {
-    if (changes) audit_refusal(s, request, visitor, user);
+    if (changes) audit_refusal(engine.config(), request, visitor, user);
     return json_refusal(access.refusal);
   }
   Call call{ctx, url, request, visitor, *access.user};

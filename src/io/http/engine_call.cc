@@ -1,9 +1,7 @@
 // A connection of the engine that lives for one command.
 #include "io/http/engine_call.h"
 
-#include "core/events/acl_check.h"
-#include "core/state/conn.h"
-#include "core/state/context.h"
+#include "core/engine/visitors.h"
 
 namespace holdfast {
 namespace {
@@ -40,16 +38,12 @@ EngineReply call_engine(HttpContext& ctx, const AclUser& user, const Visitor& vi
                         std::span<const std::string_view> argv) {
   // Until a script ends, the engine cannot drop connections.
   if (!ctx.engine.at_rest()) return no_reply(503, "a script runs; try again");
-  EngineState& s = ctx.engine.state();
-  const ConnId id = ctx.engine.open(visitor.peer, visitor.local, ctx.now);
-  Conn& c = s.conns.at(id);
-  become_user(s, c, user);
-  c.protocol = 3;
-  c.db = s.db_at[db];
-  c.out.set_limit(kMaxReplyBytes);
+  const ConnId id = open_for_command(ctx.engine, user, address_of(visitor), db, kMaxReplyBytes, ctx.now);
   ctx.engine.apply(id, argv, ctx.now, ctx.fx);
   const bool waits = ctx.engine.blocked(id);
-  EngineReply reply = waits ? no_reply(503, "CLIENT PAUSE is in force; try again") : reply_of(c.out);
+  const bool proxy = static_cast<bool>(ctx.engine.config().remote.take);
+  const char* why = proxy ? "a proxy does not serve this over HTTP" : "CLIENT PAUSE is in force; try again";
+  EngineReply reply = waits ? no_reply(503, why) : reply_of(ctx.engine.output(id));
   ctx.engine.drop(id, ctx.now, ctx.fx);
   return reply;
 }

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "core/base/types.h"
+
 namespace holdfast {
 
-struct EngineState;
+class Engine;
 class HttpConnection;
 
 class EventStreams {
@@ -21,14 +22,14 @@ class EventStreams {
   bool full() const { return streams_.size() >= kMaxStreams; }
   bool empty() const { return streams_.empty(); }
   // From now on the client gets the events, first the state. `user` is its user's name.
-  void add(HttpConnection& connection, std::string user, const EngineState& s, const std::string& common);
+  void add(HttpConnection& connection, std::string user, const Engine& engine, const std::string& common);
   void remove(const HttpConnection& connection);
 
   // Sends the changes since the last call. Costs one comparison if there are none.
-  void push_changes(const EngineState& s);
+  void push_changes(const Engine& engine);
   // Once a second: the state of the server, from common_info(). Closes the clients whose user has lost the
   // permission.
-  void push_info(const EngineState& s, const std::string& common);
+  void push_info(const Engine& engine, const std::string& common);
 
  private:
   struct Stream {

@@ -21,17 +21,16 @@ constexpr size_t kHandshakeWork = size_t{64} << 10;
 
 }  // namespace
 
-HttpConnection::HttpConnection(HttpDoor& door) : door_(door) {
+HttpConnection::HttpConnection(HttpDoor& door) : door_(door), pending_(this) {
   uv_tcp_init(door.server().loop(), &handle_.tcp);
   handle_.handle.data = this;
-  write_request_.data = this;
 }
 
 void HttpConnection::start(Visitor visitor, std::shared_ptr<const TlsContext> tls) {
   visitor_ = std::move(visitor);
   visitor_.tls = tls != nullptr;
   if (tls != nullptr) tls_ = std::make_unique<TlsSession>(std::move(tls));
-  for (Buffer* buffer : {&input_, &out_, &in_flight_}) door_.server().engine().count_memory(*buffer);
+  for (Buffer* buffer : {&input_, &out_, &pending_.bytes()}) door_.server().engine().count_memory(*buffer);
   uv_tcp_nodelay(&handle_.tcp, 1);
   ready_since_ = door_.server().now().mono;
   deadline_ = ready_since_ + kHttpRequestTime;
@@ -130,7 +129,7 @@ void HttpConnection::send(const HttpAnswer& answer) {
 void HttpConnection::push(std::string_view bytes) {
   if (closed_ || state_ != State::kStreaming) return;
   write(bytes);
-  if (out_.size() + in_flight_.size() > kMaxUnreadEventBytes) close();
+  if (out_.size() + pending_.bytes().size() > kMaxUnreadEventBytes) close();
 }
 
 void HttpConnection::write(std::string_view bytes) {
@@ -144,9 +143,7 @@ void HttpConnection::write(std::string_view bytes) {
 
 // Returns false if the peer has disconnected.
 bool HttpConnection::try_write() {
-  uv_buf_t buf;
-  buf.base = const_cast<char*>(out_.data());
-  buf.len = out_.size();
+  const uv_buf_t buf = buf_of(out_.view());
   const int n = uv_try_write(stream(), &buf, 1);
   if (n == UV_EAGAIN) return true;
   if (n < 0) return false;
@@ -156,25 +153,21 @@ bool HttpConnection::try_write() {
 }
 
 void HttpConnection::flush() {
-  if (writing_ || closed_) return;
+  if (pending_.under_way() || closed_) return;
   if (!out_.empty() && !try_write()) return close();
   if (out_.empty()) return end_of_answer();
-  in_flight_.swap(out_);
-  uv_buf_t buf;
-  buf.base = const_cast<char*>(in_flight_.data());
-  buf.len = in_flight_.size();
-  writing_ = true;
-  if (uv_write(&write_request_, stream(), &buf, 1, on_written) != 0) close();
+  pending_.bytes().swap(out_);
+  if (!pending_.begin(stream(), on_written)) close();
 }
 
 void HttpConnection::on_written(uv_write_t* request, int status) noexcept {
   HttpConnection* c = owner_of<HttpConnection>(request->data);
-  c->writing_ = false;
+  c->pending_.end();
   if (c->closed_) return;
   c->door_.server().now();
   if (status != 0) return c->close();
-  c->door_.server().did_write(c->in_flight_.size());
-  c->in_flight_.reset(0);
+  c->door_.server().did_write(c->pending_.bytes().size());
+  c->pending_.bytes().reset(0);
   c->deadline_ = c->door_.server().now().mono + kHttpRequestTime;
   c->flush();
 }
@@ -213,7 +206,7 @@ void HttpConnection::begin_to_drain() {
 
 void HttpConnection::check_time(TimeMs now) {
   if (closed_ || !is_due(deadline_, now)) return;
-  if (state_ == State::kHeld || (state_ == State::kStreaming && !writing_)) return;
+  if (state_ == State::kHeld || (state_ == State::kStreaming && !pending_.under_way())) return;
   const bool can_tell = state_ == State::kReading && begun_ && (tls_ == nullptr || tls_->is_open());
   can_tell ? fail(408) : close();
 }

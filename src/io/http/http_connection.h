@@ -12,6 +12,7 @@
 #include "io/http/access.h"
 #include "io/http/answer.h"
 #include "io/http/request_parser.h"
+#include "io/net/pending_write.h"
 #include "io/net/tls_stream.h"
 
 namespace holdfast {
@@ -82,17 +83,15 @@ class HttpConnection {
   Visitor visitor_;
   std::unique_ptr<TlsSession> tls_;  // null: no TLS
   RequestReader reader_;
-  Buffer input_;      // of the request, not yet parsed
-  Buffer out_;        // bytes that the socket has not accepted
-  Buffer in_flight_;  // the loop is writing it; must not move until on_written()
-  uv_write_t write_request_;
+  Buffer input_;  // of the request, not yet parsed
+  Buffer out_;    // bytes that the socket has not accepted
+  PendingWrite pending_;
   State state_ = State::kReading;
   TimeMs deadline_;
   TimeMs ready_since_;
   size_t ignored_bytes_ = 0;  // of input that nobody wants
   bool begun_ = false;        // a part of the request is there
   bool keeps_alive_ = false;
-  bool writing_ = false;
   bool closed_ = false;
 };
 

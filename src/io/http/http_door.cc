@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/base/config.h"
-#include "core/state/context.h"
 #include "io/http/routes.h"
 #include "io/net/server.h"
 #include "io/os/clock.h"
@@ -19,15 +18,7 @@
 namespace holdfast {
 namespace {
 
-// Clients that an iteration accepts, as in server.cc.
-constexpr size_t kTurnAccepts = 8;
 constexpr DurationMs kBetweenFileCounts{5000};
-
-int fd_of(HttpConnection& connection) {
-  uv_os_fd_t fd = -1;
-  uv_fileno(reinterpret_cast<uv_handle_t*>(connection.stream()), &fd);
-  return fd;
-}
 
 }  // namespace
 
@@ -35,13 +26,12 @@ HttpDoor::HttpDoor(Server& server, std::vector<ListenSocket> sockets,
                    const std::shared_ptr<const TlsContext>& tls)
     : server_(server),
       tls_(tls),
+      // No line in the log if a client cannot be accepted: a probe comes again.
+      acceptor_(std::move(sockets),
+                {[this](const ListenSocket& socket, uv_stream_t* listening) { accept(socket, listening); },
+                 [](std::string_view) {}}),
       started_(read_clock()),
-      tcp_port_(server.engine().state().config.host_facts().tcp_port) {
-  for (ListenSocket& socket : sockets) {
-    listeners_.push_back(std::make_unique<Listener>());
-    listeners_.back()->door = this;
-    listeners_.back()->socket = std::move(socket);
-  }
+      tcp_port_(server.engine().config().host_facts().tcp_port) {
   metrics_.open_fds = count_open_files();
   metrics_.start_time_s = static_cast<double>(started_.wall_us) / 1e6;
 }
@@ -51,44 +41,22 @@ Result<Done> HttpDoor::start() {
   uv_timer_init(server_.loop(), &second_timer_);
   soon_timer_.data = second_timer_.data = this;
   running_ = true;
-  std::string names;
-  for (const auto& listener : listeners_) {
-    if (Result<Done> listens = listen(*listener); !listens) return listens;
-    names += (names.empty() ? "" : ", ") + listener->socket.name;
-  }
-  log_line(LogLevel::kNotice, fmt::format("HTTP on {}", names));
+  const int backlog = static_cast<int>(server_.options().tcp_backlog);
+  if (Result<Done> listens = acceptor_.listen(server_.loop(), backlog); !listens) return listens;
+  log_line(LogLevel::kNotice, fmt::format("HTTP on {}", acceptor_.names()));
   return Done{};
 }
 
-Result<Done> HttpDoor::listen(Listener& listener) {
-  uv_tcp_init(server_.loop(), &listener.tcp);
-  listener.tcp.data = &listener;
-  int error = uv_tcp_open(&listener.tcp, listener.socket.fd);
-  auto* const stream = reinterpret_cast<uv_stream_t*>(&listener.tcp);
-  if (error == 0) error = uv_listen(stream, static_cast<int>(server_.options().tcp_backlog), on_connection);
-  if (error == 0) return Done{};
-  return Failure{fmt::format("cannot listen on {}: {}", listener.socket.name, uv_strerror(error))};
-}
-
-void HttpDoor::on_connection(uv_stream_t* stream, int status) noexcept {
-  auto* listener = static_cast<Listener*>(stream->data);
-  HttpDoor* door = listener->door;
-  if (status != 0) return;
-  if (door->accepted_ < kTurnAccepts) return door->accept(*listener);
-  listener->waiting = door->some_wait_ = true;  // libuv reports no other until accepted
-}
-
-void HttpDoor::accept(Listener& listener) {
+void HttpDoor::accept(const ListenSocket& socket, uv_stream_t* listening) {
   server_.now();
-  ++accepted_;
   auto connection = std::make_unique<HttpConnection>(*this);
-  const bool accepted = uv_accept(reinterpret_cast<uv_stream_t*>(&listener.tcp), connection->stream()) == 0;
-  if (!accepted || !make_room()) return connection.release()->reject(listener.socket.tls);
-  const int fd = fd_of(*connection);
+  const bool accepted = uv_accept(listening, connection->stream()) == 0;
+  if (!accepted || !make_room()) return connection.release()->reject(socket.tls);
+  const int fd = fd_of(connection->stream());
   if (connections_.empty()) uv_timer_start(&second_timer_, on_second, 1000, 1000);
   connections_.push_back(connection.get());
   connection.release()->start({peer_name(fd), local_name(fd), is_loopback_peer(fd), false},
-                              listener.socket.tls ? tls_ : nullptr);
+                              socket.tls ? tls_ : nullptr);
 }
 
 // Closes the connection whose last reply is the oldest, if there are too many: clients that only stay
@@ -140,7 +108,7 @@ void HttpDoor::hold(HttpConnection& connection, HttpAnswer answer) {
   held_.push_back({&connection, std::move(answer), std::nullopt});
 }
 
-// The same rule as for other replies: see Server::handle_effects().
+// The same rule as for other replies: see EffectFlush::handle().
 bool HttpDoor::may_leave(HeldAnswer& held, const Now& now) const {
   const Store* store = server_.store();
   if (store == nullptr || store->may_reply(now)) return true;
@@ -150,7 +118,7 @@ bool HttpDoor::may_leave(HeldAnswer& held, const Now& now) const {
 }
 
 void HttpDoor::settle(const Now& now) {
-  accepted_ = 0;
+  acceptor_.end_iteration();
   served_ = false;
   std::vector<HeldAnswer> left;
   for (HeldAnswer& held : std::exchange(held_, {})) {
@@ -161,14 +129,14 @@ void HttpDoor::settle(const Now& now) {
     }
   }
   for (HeldAnswer& held : left) held_.push_back(std::move(held));
-  if (!events_.empty()) events_.push_changes(server_.engine().state());
+  if (!events_.empty()) events_.push_changes(server_.engine());
   // Started here, as libuv runs a timer that its own callback starts before it polls.
-  if (running_ && (some_wait_ || !soon_.empty())) uv_timer_start(&soon_timer_, on_soon, 0, 0);
+  if (running_ && (acceptor_.some_wait() || !soon_.empty())) uv_timer_start(&soon_timer_, on_soon, 0, 0);
 }
 
 void HttpDoor::subscribe(HttpConnection& connection, std::string user) {
-  const EngineState& s = server_.engine().state();
-  events_.add(connection, std::move(user), s, common_info(s, server_.now(), server_facts()));
+  const Engine& engine = server_.engine();
+  events_.add(connection, std::move(user), engine, common_info(engine, server_.now(), server_facts()));
 }
 
 void HttpDoor::serve_soon(HttpConnection& connection) { soon_.push_back(&connection); }
@@ -176,10 +144,7 @@ void HttpDoor::serve_soon(HttpConnection& connection) { soon_.push_back(&connect
 void HttpDoor::on_soon(uv_timer_t* timer) noexcept {
   HttpDoor* door = owner_of<HttpDoor>(timer->data);
   door->server_.now();
-  door->some_wait_ = false;
-  for (const auto& listener : door->listeners_) {
-    if (std::exchange(listener->waiting, false)) door->accept(*listener);
-  }
+  door->acceptor_.accept_waiting();
   const std::vector<HttpConnection*> now = std::exchange(door->soon_, {});
   for (HttpConnection* connection : now) {
     if (std::ranges::find(door->connections_, connection) != door->connections_.end())
@@ -192,8 +157,9 @@ void HttpDoor::on_second(uv_timer_t* timer) noexcept {
   const Now& now = door->server_.now();
   const std::vector<HttpConnection*> all = door->connections_;
   for (HttpConnection* connection : all) connection->check_time(now.mono);
-  const EngineState& s = door->server_.engine().state();
-  if (!door->events_.empty()) door->events_.push_info(s, common_info(s, now, door->server_facts()));
+  const Engine& engine = door->server_.engine();
+  if (!door->events_.empty())
+    door->events_.push_info(engine, common_info(engine, now, door->server_facts()));
 }
 
 void HttpDoor::forget(HttpConnection& connection) {
@@ -211,9 +177,7 @@ void HttpDoor::stop(bool kept) {
   }
   const std::vector<HttpConnection*> all = connections_;
   for (HttpConnection* connection : all) connection->close();
-  for (const auto& listener : listeners_) {
-    if (listener->tcp.loop != nullptr) close_handle(listener->tcp);
-  }
+  acceptor_.close();
   close_handle(soon_timer_);
   close_handle(second_timer_);
 }

@@ -1,5 +1,5 @@
 // The HTTP door: accepts HTTP clients in the server's loop, runs their requests on its engine, and sends
-// the replies that wait for the disk. Owns the listeners and, through the loop, the connections.
+// the replies that wait for the disk. Owns the listening sockets and, through the loop, the connections.
 #pragma once
 
 #include <uv.h>
@@ -15,8 +15,8 @@
 #include "io/http/event_streams.h"
 #include "io/http/http_connection.h"
 #include "io/http/info_json.h"
+#include "io/net/acceptor.h"
 #include "io/net/door.h"
-#include "io/net/listen.h"
 #include "tls/tls_context.h"
 
 namespace holdfast {
@@ -30,7 +30,7 @@ class HttpDoor : public Door {
 
   Result<Done> start() override;
   void settle(const Now& now) override;
-  void record_turn(uint64_t ns) override { metrics_.loop_turns.record_us(ns / 1000); }
+  void record_iteration(uint64_t ns) override { metrics_.loop_iterations.record_us(ns / 1000); }
   void stop(bool kept) override;
 
   // For connections:
@@ -47,23 +47,15 @@ class HttpDoor : public Door {
   void forget(HttpConnection& connection);
 
  private:
-  struct Listener {
-    HttpDoor* door;
-    ListenSocket socket;
-    bool waiting = false;  // has a client to accept in the next iteration
-    uv_tcp_t tcp;
-  };
   struct HeldAnswer {
     HttpConnection* connection;
     HttpAnswer answer;
     std::optional<Store::Promise> promise;  // nullopt: made in this iteration
   };
 
-  static void on_connection(uv_stream_t* stream, int status) noexcept;
   static void on_soon(uv_timer_t* timer) noexcept;
   static void on_second(uv_timer_t* timer) noexcept;
-  Result<Done> listen(Listener& listener);
-  void accept(Listener& listener);
+  void accept(const ListenSocket& socket, uv_stream_t* listening);
   bool make_room();
   bool may_leave(HeldAnswer& held, const Now& now) const;
   void update_facts();
@@ -71,7 +63,7 @@ class HttpDoor : public Door {
 
   Server& server_;
   const std::shared_ptr<const TlsContext>& tls_;
-  std::vector<std::unique_ptr<Listener>> listeners_;
+  Acceptor acceptor_;
   std::vector<HttpConnection*> connections_;
   std::vector<HttpConnection*> soon_;
   std::vector<HeldAnswer> held_;
@@ -81,9 +73,7 @@ class HttpDoor : public Door {
   int64_t tcp_port_;         // of the protocol: the one in use, also with --port auto; 0: none
   uv_timer_t soon_timer_;    // the rest of the work of an iteration, in the next one
   uv_timer_t second_timer_;  // runs while there are connections
-  size_t accepted_ = 0;      // in this iteration
   bool served_ = false;      // a request in this iteration
-  bool some_wait_ = false;   // a listener has a client to accept
   TimeMs files_counted_{0};
   bool counting_files_ = false;
   bool running_ = false;

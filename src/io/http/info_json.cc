@@ -7,12 +7,9 @@
 #include "core/base/version.h"
 #include "core/command/acl.h"
 #include "core/command/command.h"
+#include "core/engine/engine.h"
+#include "core/engine/figures.h"
 #include "core/engine/readiness.h"
-#include "core/state/conn.h"
-#include "core/state/context.h"
-#include "core/state/lock_count.h"
-#include "core/state/memory_use.h"
-#include "core/state/wait_queue.h"
 #include "io/http/json.h"
 
 namespace holdfast {
@@ -22,18 +19,18 @@ void append_number(std::string& out, std::string_view name, uint64_t value) {
   append_field(out, name, static_cast<int64_t>(value));
 }
 
-void append_server(std::string& out, const EngineState& s, Now now, const ServerFacts& facts) {
+void append_server(std::string& out, const Engine& engine, Now now, const ServerFacts& facts) {
   out += "\"server\":{";
   append_field(out, "version", kHoldfastVersion);
-  append_field(out, "run_id", s.config.run_id);
+  append_field(out, "run_id", engine.config().run_id);
   append_field(out, "uptime_s", (now.mono - facts.started).count / 1000);
   append_field(out, "port", facts.port);
   close_json(out, '}');
   out += ',';
 }
 
-void append_checks(std::string& out, const EngineState& s, Now now) {
-  const std::vector<ReadyCheck> checks = readiness(s, now);
+void append_checks(std::string& out, const Engine& engine, Now now) {
+  const std::vector<ReadyCheck> checks = readiness(engine, now);
   append_field(out, "ready", is_ready(checks));
   out += "\"checks\":[";
   for (const ReadyCheck& check : checks) {
@@ -48,29 +45,27 @@ void append_checks(std::string& out, const EngineState& s, Now now) {
   out += ',';
 }
 
-void append_locks(std::string& out, const EngineState& s, Now now) {
-  const LockCount locks = count_locks(s);
+void append_locks(std::string& out, const EngineFigures& figures) {
   out += "\"locks\":{";
-  append_number(out, "exclusive", locks.exclusive);
-  append_number(out, "shared", locks.shared);
-  append_number(out, "semaphore", locks.semaphores);
+  append_number(out, "exclusive", figures.locks.exclusive);
+  append_number(out, "shared", figures.locks.shared);
+  append_number(out, "semaphore", figures.locks.semaphores);
   close_json(out, '}');
   out += ',';
-  append_number(out, "waiters", s.queues.waiting());
-  append_field(out, "oldest_waiter_ms", oldest_wait(s, now.mono).count);
-  append_number(out, "longest_queue", s.queues.longest());
-  append_number(out, "grants_total", s.stats.locks.grants.sum());
-  append_number(out, "queued_grants_total", s.stats.locks.queued_grants.sum());
+  append_number(out, "waiters", figures.waiters);
+  append_field(out, "oldest_waiter_ms", figures.oldest_wait.count);
+  append_number(out, "longest_queue", figures.longest_queue);
+  append_number(out, "grants_total", figures.grants);
+  append_number(out, "queued_grants_total", figures.queued_grants);
 }
 
 // The waits of all modes, cumulative over the bounds.
-void append_waits(std::string& out, const EngineState& s) {
+void append_waits(std::string& out, const EngineFigures& figures) {
   std::string bounds = "\"bounds_ms\":[";
   std::string counts = "\"counts\":[";
   uint64_t all = 0;
   for (size_t n = 0; n <= DurationHistogram::kBounds; ++n) {
-    for (const LockMode mode : {LockMode::kExclusiveMode, LockMode::kSharedMode, LockMode::kSemaphoreMode})
-      all += s.stats.locks.wait_times(mode).in_bucket(n);
+    all += figures.waits[n];
     counts += std::to_string(all) + ',';
     if (n == DurationHistogram::kBounds) break;
     const uint64_t us = DurationHistogram::bound_us(n);
@@ -92,16 +87,18 @@ bool has_command(const AclUser& user, std::string_view name) {
 
 }  // namespace
 
-std::string common_info(const EngineState& s, Now now, const ServerFacts& facts) {
+std::string common_info(const Engine& engine, Now now, const ServerFacts& facts) {
+  const EngineFigures figures = figures_of(engine, now.mono);
+  const Limits& limits = engine.config().limits;
   std::string out;
-  append_server(out, s, now, facts);
-  append_checks(out, s, now);
-  append_locks(out, s, now);
-  append_waits(out, s);
-  append_number(out, "memory_bytes", used_memory_bytes(s));
-  append_number(out, "memory_limit_bytes", s.config.limits.memory_bytes);
-  append_number(out, "connected_clients", s.conns.size());
-  append_number(out, "max_clients", s.config.limits.clients);
+  append_server(out, engine, now, facts);
+  append_checks(out, engine, now);
+  append_locks(out, figures);
+  append_waits(out, figures);
+  append_number(out, "memory_bytes", used_memory_bytes(engine));
+  append_number(out, "memory_limit_bytes", limits.memory_bytes);
+  append_number(out, "connected_clients", figures.clients);
+  append_number(out, "max_clients", limits.clients);
   append_field(out, "now_ms", now.wall_us / 1000);
   out.pop_back();
   return out;

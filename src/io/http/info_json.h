@@ -8,8 +8,8 @@
 
 namespace holdfast {
 
+class Engine;
 struct AclUser;
-struct EngineState;
 
 // Facts of the process.
 struct ServerFacts {
@@ -18,7 +18,7 @@ struct ServerFacts {
 };
 
 // The part of the object that is the same for all users, without braces.
-std::string common_info(const EngineState& s, Now now, const ServerFacts& facts);
+std::string common_info(const Engine& engine, Now now, const ServerFacts& facts);
 // The whole object.
 std::string info_of(const AclUser& user, const std::string& common);
 

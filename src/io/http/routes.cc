@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "core/engine/readiness.h"
-#include "core/state/context.h"
 #include "io/http/api.h"
 #include "io/http/page_files.h"
 #include "io/http/url.h"
@@ -31,14 +30,15 @@ std::string check_lines(const std::vector<ReadyCheck>& checks) {
 }
 
 Access allow_info(HttpContext& ctx, const HttpRequest& request, const Visitor& visitor) {
-  EngineState& s = ctx.engine.state();
   static constexpr std::string_view kInfo[] = {"INFO"};
-  return check_command(s, ctx.now, log_in(s, ctx.now, request, visitor, ctx.rules), visitor, kInfo);
+  Engine& engine = ctx.engine;
+  return check_command(engine, ctx.now, log_in(engine, ctx.now, request, visitor, ctx.rules), visitor,
+                       kInfo);
 }
 
 HttpAnswer answer_ready(HttpContext& ctx, const Url& url, const HttpRequest& request,
                         const Visitor& visitor) {
-  const std::vector<ReadyCheck> checks = readiness(ctx.engine.state(), ctx.now);
+  const std::vector<ReadyCheck> checks = readiness(ctx.engine, ctx.now);
   const bool ready = is_ready(checks);
   const bool verbose = url.query.contains("verbose");
   if (verbose && !is_on_this_machine(request, visitor)) {
@@ -57,7 +57,7 @@ HttpAnswer answer_metrics(HttpContext& ctx, const ShellFacts& facts, const HttpR
   HttpAnswer answer;
   answer.type = open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                      : "text/plain; version=0.0.4; charset=utf-8";
-  write_metrics(ctx.engine.state(), ctx.now, facts.metrics,
+  write_metrics(ctx.engine, ctx.now, facts.metrics,
                 open ? MetricsFormat::kOpenMetrics : MetricsFormat::kPrometheus, answer.body);
   return answer;
 }

@@ -19,6 +19,6 @@ HttpAnswer answer_request(HttpContext& ctx, const ShellFacts& facts, const HttpR
                           const Visitor& visitor);
 
 // The commands whose permission a user needs to read the events.
-bool may_read_events(const EngineState& s, const AclUser& user);
+bool may_read_events(const Engine& engine, const AclUser& user);
 
 }  // namespace holdfast

@@ -19,14 +19,6 @@ namespace {
 // The number of reads that discard the last input of a closing connection.
 constexpr int kDrainReads = 16;
 
-// Does not use uv_buf_init(), which truncates the length to 32 bits.
-uv_buf_t as_buf(const Buffer& buffer) {
-  uv_buf_t buf;
-  buf.base = const_cast<char*>(buffer.data());
-  buf.len = buffer.size();
-  return buf;
-}
-
 // One client's share of the time of a loop iteration. Reads the clock after 1, 2, 4, 8 requests, and then
 // after each eighth: a few requests may take long, but most are many and short. A single small request does
 // not read the clock.
@@ -55,21 +47,23 @@ class Share {
 }  // namespace
 
 Connection::Connection(Server& server, Kind kind)
-    : server_(server), parser_(server.engine().config().limits), replied_at_(server.reads()) {
+    : server_(server),
+      parser_(server.engine().config().limits),
+      pending_(this),
+      replied_at_(server.reads()) {
   if (kind == Kind::kTcp) {
     uv_tcp_init(server.loop(), &handle_.tcp);
   } else {
     uv_pipe_init(server.loop(), &handle_.pipe, 0);
   }
   handle_.handle.data = this;
-  write_request_.data = this;
 }
 
 void Connection::start(ConnId id, TimeMs now) {
   id_ = id;
   last_active_ = now;
   output_ = &server_.engine().output(id);
-  for (Buffer* buffer : {&in_flight_, &last_words_}) server_.engine().count_memory(*buffer);
+  for (Buffer* buffer : {&pending_.bytes(), &last_words_}) server_.engine().count_memory(*buffer);
   if (uv_read_start(stream(), on_alloc, on_read) != 0) close();
 }
 
@@ -136,7 +130,7 @@ size_t Connection::parse(std::string_view bytes) {
   parser_.set_preauth(preauth);
   bool runs_deferred = !engine.blocked(id_) && !engine.closing(id_);
   while (used < bytes.size() && runs_deferred) {
-    if (used > kReadBytes || output_->size() > replies_before + kTurnReplyBytes || share.is_used_up()) {
+    if (used > kReadBytes || output_->size() > replies_before + kRunReplyBytes || share.is_used_up()) {
       backlogged_ = true;
       server_.add_backlog(id_);
       return used;
@@ -230,35 +224,31 @@ void Connection::close_if_finished() {
 }
 
 bool Connection::is_under_way() const {
-  const bool unsent = writing_ || !output_->empty() || (tls_ && !tls_->unsent.empty());
+  const bool unsent = pending_.under_way() || !output_->empty() || (tls_ && !tls_->unsent.empty());
   return unsent || backlogged_ || stopped_;
 }
 
 void Connection::flush() {
   output_ = &server_.engine().output(id_);  // which also clears the engine's dirty mark of this client
-  allowed_ = output_->size();
-  held_ = false;
+  gate_.open(output_->size());
   last_active_ = server_.now().mono;  // a client that gets its reply now has not been idle until now
   send();
 }
 
 void Connection::hold(HeldReplies& replies, const Store::Promise& promise) {
   output_ = &server_.engine().output(id_);
-  held_ = true;
-  held_number_ = replies.add(promise, id_, left_ + output_->size(), held_number_);
+  gate_.hold(replies, promise, id_, output_->size());
   is_reader_too_slow();  // last, because it may close
 }
 
 void Connection::release(uint64_t end) {
-  const uint64_t may = std::min<uint64_t>(end - std::min(end, left_), output_->size());
-  allowed_ = std::max(allowed_, static_cast<size_t>(may));
-  held_ = output_->size() > allowed_;
+  gate_.release(end, output_->size());
   last_active_ = server_.now().mono;
   send();  // last, because it may close
 }
 
 void Connection::send() {
-  if (writing_ || output_->overflowed()) {
+  if (pending_.under_way() || output_->overflowed()) {
     is_reader_too_slow();
     return;
   }
@@ -269,15 +259,14 @@ void Connection::send() {
     tidy(*output_);
     return close_if_finished();
   }
-  if (!is_reader_too_slow() && allowed_ > 0) write_rest();
+  if (!is_reader_too_slow() && gate_.allowed() > 0) write_rest();
 }
 
 // Writes as many of the first `most` bytes as the socket accepts now. Returns how many; nullopt if the peer
 // disconnected.
 std::optional<size_t> Connection::try_write(Buffer& bytes, size_t most) {
   if (most == 0) return 0;
-  uv_buf_t buf = as_buf(bytes);
-  buf.len = most;
+  const uv_buf_t buf = buf_of(bytes.view().substr(0, most));
   const int result = uv_try_write(stream(), &buf, 1);
   if (result == UV_EAGAIN) return 0;
   if (result < 0) return std::nullopt;
@@ -290,50 +279,43 @@ std::optional<size_t> Connection::try_write(Buffer& bytes, size_t most) {
 
 // Writes everything that may leave, in one write. Returns false if the peer disconnected.
 bool Connection::write_now() {
-  const std::optional<size_t> n = try_write(*output_, allowed_);
-  if (n) record_left(*n);
+  const std::optional<size_t> n = try_write(*output_, gate_.allowed());
+  if (n) gate_.record_left(*n);
   return n.has_value();
 }
 
-// Updates the counts after `bytes` have left output_.
-void Connection::record_left(size_t bytes) {
-  allowed_ -= bytes;
-  left_ += bytes;
-}
-
 void Connection::take_allowed() {
-  if (allowed_ < output_->size()) {
-    in_flight_.append(output_->view().substr(0, allowed_));
-    output_->consume(allowed_);
+  const size_t allowed = gate_.allowed();
+  if (allowed < output_->size()) {
+    pending_.bytes().append(output_->view().substr(0, allowed));
+    output_->consume(allowed);
   } else {
-    in_flight_.swap(*output_);
+    pending_.bytes().swap(*output_);
   }
-  record_left(allowed_);
+  gate_.record_left(allowed);
 }
 
 // The socket is full: the loop sends the rest when there is room. The engine may move the bytes in output_
-// as it appends, so the bytes to write move to in_flight_.
+// as it appends, so the bytes to write move to pending_.
 void Connection::write_rest() {
   if (tls_) {
-    in_flight_.swap(tls_->unsent);
+    pending_.bytes().swap(tls_->unsent);
   } else {
     take_allowed();
   }
-  const uv_buf_t buf = as_buf(in_flight_);
-  writing_ = true;
-  if (!lingering_) server_.engine().record_in_flight(id_, in_flight_.size());
-  if (uv_write(&write_request_, stream(), &buf, 1, on_written) != 0) close();
+  if (!lingering_) server_.engine().record_in_flight(id_, pending_.bytes().size());
+  if (!pending_.begin(stream(), on_written)) close();
 }
 
 void Connection::on_written(uv_write_t* request, int status) noexcept {
   Connection* c = owner_of<Connection>(request->data);
-  c->writing_ = false;
+  c->pending_.end();
   if (c->closed_) return;
   if (status != 0) return c->close();
   c->server_.now();  // begins an iteration, because a close may have effects
-  c->server_.did_write(c->in_flight_.size());
-  c->in_flight_.clear();
-  c->tidy(c->in_flight_);
+  c->server_.did_write(c->pending_.bytes().size());
+  c->pending_.bytes().clear();
+  c->tidy(c->pending_.bytes());
   if (!c->lingering_) {
     c->server_.engine().record_in_flight(c->id_, 0);
     return c->send();
@@ -344,7 +326,7 @@ void Connection::on_written(uv_write_t* request, int status) noexcept {
 }
 
 bool Connection::is_reader_too_slow() {
-  size_t in_flight = writing_ ? uv_stream_get_write_queue_size(stream()) : 0;
+  size_t in_flight = pending_.under_way() ? uv_stream_get_write_queue_size(stream()) : 0;
   if (tls_) in_flight += tls_->unsent.size();
   const size_t limit = server_.engine().output_limit(id_);
   if (!output_->overflowed() && output_->size() + in_flight <= limit) return false;
@@ -361,9 +343,9 @@ void Connection::refuse(std::string_view why) {
 void Connection::finish() {
   drain();
   if (closed_) return;
-  if (tls_ && !writing_ && !write_tls()) return close();
+  if (tls_ && !pending_.under_way() && !write_tls()) return close();
   const bool all_sent = output_->empty() && (!tls_ || tls_->unsent.empty());
-  writing_ || !all_sent ? linger() : close();
+  pending_.under_way() || !all_sent ? linger() : close();
 }
 
 // The engine drops the client, so its holds end now. The socket stays open until the peer has read the last
@@ -373,9 +355,9 @@ void Connection::linger() {
   last_words_.swap(*output_);
   lingering_ = true;
   output_ = &last_words_;
-  allowed_ = last_words_.size();
+  gate_.open(last_words_.size());
   server_.linger(*this);
-  if (!writing_) write_rest();
+  if (!pending_.under_way()) write_rest();
 }
 
 void Connection::abandon() {
@@ -387,8 +369,8 @@ void Connection::abandon() {
 // Discards unread input. A socket closed with unread input is reset, and the reset may overtake the last
 // reply.
 void Connection::drain() {
-  uv_os_fd_t fd = -1;
-  if (closed_ || uv_fileno(&handle_.handle, &fd) != 0) return;
+  const int fd = closed_ ? -1 : fd_of(stream());
+  if (fd < 0) return;
   const uv_buf_t buf = server_.read_buffer();
   for (int reads = 0; reads < kDrainReads; ++reads) {
     if (recv(fd, buf.base, buf.len, MSG_DONTWAIT) < static_cast<ssize_t>(buf.len)) return;
@@ -405,9 +387,8 @@ void Connection::close() {
 
 void Connection::on_closed(uv_handle_t* handle) noexcept {
   const std::unique_ptr<Connection> last_owner(owner_of<Connection>(handle->data));
-  for (Buffer Connection::*buffer :
-       {&Connection::input_, &Connection::in_flight_, &Connection::last_words_})
-    last_owner->tidy((*last_owner).*buffer);
+  Connection& c = *last_owner;
+  for (Buffer* buffer : {&c.input_, &c.pending_.bytes(), &c.last_words_}) c.tidy(*buffer);
 }
 
 }  // namespace holdfast

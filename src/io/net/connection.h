@@ -14,6 +14,8 @@
 #include "core/codec/resp.h"
 #include "core/engine/engine.h"
 #include "io/net/held_replies.h"
+#include "io/net/output_gate.h"
+#include "io/net/pending_write.h"
 #include "io/net/tls_stream.h"
 
 namespace holdfast {
@@ -23,7 +25,7 @@ class Server;
 // Limits of the work for one client before the server serves the next.
 inline constexpr size_t kReadBytes = size_t{64} << 10;    // in one read; also the size of the shared buffer
 inline constexpr size_t kMaxReadBytes = size_t{1} << 20;  // the same, inside one large argument
-inline constexpr size_t kTurnReplyBytes = size_t{1} << 20;  // replies made in one run of requests
+inline constexpr size_t kRunReplyBytes = size_t{1} << 20;  // replies made in one run of requests
 // Largest buffer that an idle connection keeps; a larger one is freed.
 inline constexpr size_t kKeptBytes = size_t{16} << 10;
 
@@ -59,7 +61,7 @@ class Connection {
   // Delays the replies: hold() keeps all unsent replies, and adds them to `replies`. release() sends those
   // up to a position that it added.
   void hold(HeldReplies& replies, const Store::Promise& promise);
-  bool held() const { return held_; }
+  bool held() const { return gate_.holds(); }
   void release(uint64_t end);
 
   // Continues to parse the buffered input.
@@ -107,7 +109,6 @@ class Connection {
   void send();
   std::optional<size_t> try_write(Buffer& bytes, size_t most);
   bool write_now();
-  void record_left(size_t bytes);
   void take_allowed();
   void write_rest();
   bool is_reader_too_slow();
@@ -133,18 +134,13 @@ class Connection {
   RequestParser parser_;
   Buffer input_;              // input not parsed yet; mostly empty, as requests arrive complete
   Buffer* output_ = nullptr;  // the engine's
-  Buffer in_flight_;          // the loop is writing it; must not move until on_written()
-  Buffer last_words_;         // of a lingering connection: its replies after in_flight_
-  uv_write_t write_request_;
+  OutputGate gate_;
+  PendingWrite pending_;
+  Buffer last_words_;               // of a lingering connection: its replies after pending_
   std::unique_ptr<TlsStream> tls_;  // null: no TLS
   TimeMs last_active_;
-  uint64_t replied_at_;       // the server's reads() at the last reply
-  size_t allowed_ = 0;        // bytes of output_ that may leave
-  uint64_t left_ = 0;         // bytes that have left output_ so far
-  uint64_t held_number_ = 0;  // see HeldReplies::add()
-  bool held_ = false;
+  uint64_t replied_at_;         // the server's reads() at the last reply
   bool read_was_full_ = false;  // the last read filled its buffer, so libuv is about to read again
-  bool writing_ = false;        // the loop is writing in_flight_
   bool backlogged_ = false;     // has complete requests, but other clients come first
   bool read_stopped_ = false;   // has enough input until its chunked request is complete
   bool stopped_ = false;        // has input after an unfinished request

@@ -62,7 +62,7 @@ bool Connection::end_handshake() {
   }
   if (tls_->denial.empty()) return true;
   output_->append(tls_->denial);
-  allowed_ = output_->size();
+  gate_.open(output_->size());
   finish();
   return false;
 }
@@ -70,7 +70,7 @@ bool Connection::end_handshake() {
 // Sends the alert, which tells the peer the reason. If the socket does not accept it, it is dropped.
 void Connection::fail_tls(bool handshook) {
   const std::string why = tls_->session.error();
-  if (!writing_) try_write(tls_->unsent, tls_->unsent.size());
+  if (!pending_.under_way()) try_write(tls_->unsent, tls_->unsent.size());
   drain();
   if (handshook) return give_up_handshake(why);
   if (logs(LogLevel::kVerbose))
@@ -80,11 +80,11 @@ void Connection::fail_tls(bool handshook) {
 
 // Encrypts the next bytes that may leave. Returns false if there is nothing to send.
 bool Connection::encrypt() {
-  const size_t n = std::min(allowed_, kTlsWriteBytes);
+  const size_t n = std::min(gate_.allowed(), kTlsWriteBytes);
   if (n > 0 && tls_->unsent.size() < kTlsWriteBytes && tls_->session.is_open()) {
     tls_->session.write(output_->view().substr(0, n), tls_->unsent);
     output_->consume(n);
-    record_left(n);
+    gate_.record_left(n);
   }
   return !tls_->unsent.empty();
 }
@@ -116,7 +116,7 @@ void Connection::send_tls() {
 // Tells the peer the end of the stream only if everything has been sent. Otherwise the missing end tells
 // the peer that the stream was truncated.
 void Connection::send_close_notify() {
-  if (writing_ || !tls_->unsent.empty() || !output_->empty()) return;
+  if (pending_.under_way() || !tls_->unsent.empty() || !output_->empty()) return;
   tls_->session.close(tls_->unsent);
   try_write(tls_->unsent, tls_->unsent.size());
 }

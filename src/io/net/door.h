@@ -19,7 +19,7 @@ class Door {
   // waited for it.
   virtual void settle(const Now& now) = 0;
   // The iteration took so long, from the end of the poll to its own end.
-  virtual void record_turn(uint64_t ns) = 0;
+  virtual void record_iteration(uint64_t ns) = 0;
   // Closes all handles. `kept`: the disk has everything that the server has promised.
   virtual void stop(bool kept) = 0;
 };

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/page_pool.h"
-#include "core/state/memory_use.h"
+#include "core/engine/figures.h"
 #include "io/os/handles.h"
 #include "io/os/jobs.h"
 
@@ -45,8 +45,8 @@ void MemoryUpkeep::free_pages() {
       loop_, [pages] { pages->clear(); }, [this] { freeing_pages_ = false; });
 }
 
-void MemoryUpkeep::sample(const EngineState& state, TimeMs now) {
-  most_used_bytes_ = std::max(most_used_bytes_, used_memory_bytes(state));
+void MemoryUpkeep::sample(const Engine& engine, TimeMs now) {
+  most_used_bytes_ = std::max(most_used_bytes_, used_memory_bytes(engine));
   sampled_at_ = now;
 }
 

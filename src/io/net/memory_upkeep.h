@@ -12,8 +12,8 @@
 
 namespace holdfast {
 
+class Engine;
 class PagePool;
-struct EngineState;
 
 class MemoryUpkeep {
  public:
@@ -28,10 +28,10 @@ class MemoryUpkeep {
 
   void start(uv_loop_t* loop);
   // After each iteration, with its time.
-  void end_turn(const EngineState& state, TimeMs now) {
+  void end_iteration(const Engine& engine, TimeMs now) {
     make_spare_pages();
     free_pages();
-    if (is_due(sampled_at_ + kBetweenSamples, now)) sample(state, now);
+    if (is_due(sampled_at_ + kBetweenSamples, now)) sample(engine, now);
   }
   // About once a second: the memory in use. Begins to release memory if enough was freed, and if no more
   // has been freed since the last call: only then are the free blocks large.
@@ -43,7 +43,7 @@ class MemoryUpkeep {
   static void on_idle(uv_idle_t* idle) noexcept;
   void make_spare_pages();
   void free_pages();
-  void sample(const EngineState& state, TimeMs now);
+  void sample(const Engine& engine, TimeMs now);
 
   PagePool& pages_;
   uv_loop_t* loop_ = nullptr;

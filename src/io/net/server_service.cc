@@ -17,7 +17,7 @@ std::string Server::service_status() const {
     const int64_t seconds = (wait_ms + 999) / 1000;
     return fmt::format("recovery wait: no new locks are granted for {} s", seconds);
   }
-  return ready_text_;
+  return ready_text();
 }
 
 }  // namespace holdfast

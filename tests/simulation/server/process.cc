@@ -57,8 +57,8 @@ Config Process::config() {
   Config config = engine_config(*options_);
   config.limits.clients = static_cast<uint32_t>(options_->maxclients);
   config.hash_seed = random_number();
-  config.token_floor = store_->token_floor();
-  config.tokens_ahead = store_->tokens_ahead();
+  config.token_floor = store_->past().token_floor();
+  config.tokens_ahead = store_->past().tokens_ahead();
   config.boot_id = store_->clock().boot_id;
   config.first_ahead_ms = store_->clock().ahead_ms;
   config.run_id = random_hex(40);
@@ -83,7 +83,7 @@ Config Process::config() {
   const UsersText users = users_of(*options_);
   config.acl_text = users.text;
   config.acl_source = users.source;
-  config.storage = store_->door();
+  config.storage = store_->storage_hooks();
   config.storage.shut_down = [this](ShutdownMode mode) {
     std::string why = store_->prepare_stop(mode);
     if (why.empty()) server_->ask_to_stop();

@@ -13,8 +13,8 @@
 #include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
 #include "core/keyspace/zset_body.h"
-#include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
+#include "core/values/hash_changes.h"
 
 namespace holdfast::simulation {
 namespace {
