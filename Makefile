@@ -81,8 +81,8 @@ lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions 
 	  lint-cppcheck lint-tidy
 
 deps:  ## install the missing Debian packages for build, tests, benchmarks, lint, packages
-	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS) \
-	  $(OLD_DEPS))
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS) $(PACKAGE_DEPS) \
+	  $(PACKAGE_TEST_DEPS) $(OLD_DEPS))
 
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 

@@ -55,8 +55,8 @@ old-server: $(OLD)/build/holdfast-server
 
 # With a precompiled header that its files do not know, a compilation takes an eighth of the time.
 $(OLD)/build/holdfast-server: tests/folders/old_server.h tests/folders/old_compiler.sh
-	$(Q)rm -rf $(OLD) && mkdir -p $(OLD)
 	@$(call install,$(OLD_DEPS))
+	$(Q)rm -rf $(OLD) && mkdir -p $(OLD)
 	$(Q)git archive $(OLD_COMMIT) | tar -x -C $(OLD)
 	$(Q)cd $(OLD) && $(ASAN_CXX) -std=c++20 -O0 -g -w -fPIC -Isrc $(filter-out -I%,$(INCLUDES)) -Xclang \
 	  -fpch-instantiate-templates -x c++-header -o old_server.pch $(CURDIR)/tests/folders/old_server.h

@@ -7,15 +7,6 @@
 
 namespace holdfast::integration {
 
-namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
-}  // namespace
-
 std::string clock_setting(std::chrono::microseconds ahead, int64_t rate_ppm) {
   return "HOLDFAST_TEST_CLOCK=" + std::to_string(ahead.count()) + " " + std::to_string(rate_ppm);
 }
@@ -26,10 +17,9 @@ std::vector<std::string> with_clock(const TempFolder& folder, std::chrono::micro
       "g++ -std=c++20 -O1 -shared -fPIC -o " + library + " tests/integration/skewed_clock.cc";
   if (!std::filesystem::exists(library) && std::system(command.c_str()) != 0)
     throw std::runtime_error("cannot build the library that skews clocks");
-  // AddressSanitizer checks that it is the first library. The check is off: this library defines none of
-  // its functions.
-  return {"LD_PRELOAD=" + library, clock_setting(ahead),
-          "ASAN_OPTIONS=" + environment("ASAN_OPTIONS") + ":verify_asan_link_order=0"};
+  std::vector<std::string> environment = preloaded(library);
+  environment.push_back(clock_setting(ahead));
+  return environment;
 }
 
 ChaosServers::ChaosServers(const std::vector<std::chrono::microseconds>& clocks, uint64_t seed,

@@ -231,8 +231,8 @@ TEST_CASE("--timeout: a client whose reply waits for the disk is not idle") {
   const std::string delay = folder.file("delay");
   const std::string library = std::filesystem::path(server_program()).replace_filename("slow-fsync.so");
   Launch launch{{"--timeout", "1", "--dir", folder.file("data"), "--appendfsync", "always"}};
-  launch.env = {"LD_PRELOAD=" + library, "HOLDFAST_FSYNC_DELAY=" + delay,
-                "ASAN_OPTIONS=verify_asan_link_order=0"};
+  launch.env = preloaded(library);
+  launch.env.push_back("HOLDFAST_FSYNC_DELAY=" + delay);
   const Server server(launch);
   Client client(server);
   std::ofstream(delay) << 2500;  // ms: the server looks for idle clients once a second

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <utility>
 
@@ -119,6 +120,14 @@ std::string Capture::whole() const {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, kPatience, [&] { return ended_; });
   return text_;
+}
+
+// AddressSanitizer checks that it is the first library. The check is off: the library must define none of
+// its functions.
+std::vector<std::string> preloaded(const std::string& library) {
+  const char* const present = std::getenv("ASAN_OPTIONS");
+  const std::string options = present != nullptr ? present : "";
+  return {"LD_PRELOAD=" + library, "ASAN_OPTIONS=" + options + ":verify_asan_link_order=0"};
 }
 
 Process::Process(const std::string& program, const Launch& launch) {

@@ -83,6 +83,9 @@ struct Launch {
   bool weak = false;                  // without root's privileges: low ports, any file, more files
 };
 
+// The environment of a process that loads the shared library before all others.
+std::vector<std::string> preloaded(const std::string& library);
+
 class Process {
  public:
   // Throws std::runtime_error if it cannot start the process. The process ends with the thread that made
